@@ -236,16 +236,20 @@ def test_options_that_do_not_fit_are_refused(words: list[str], text: str) -> Non
     assert done.returncode == 2 and text in done.stderr
 
 
-def test_a_saved_file_is_read_by_the_library(tmp_path: Path) -> None:
-    """The whole way: it is measured, saved, checked, read by the core, and shown by explain."""
+def test_a_saved_file_is_read_by_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The whole way, with few sizes: it is measured, saved, checked, read by the core, and shown by explain."""
     built(BUILD / "libexec" / "couplet" / "couplet-probe-links", "cpp")
+    monkeypatch.setenv("COUPLET_LIBEXEC", str(BUILD / "libexec" / "couplet"))
+    for name, sizes in (("_MESSAGES", [8, 65536]), ("_LARGE", [1 << 20]), ("_METHODS", [8]), ("_COPIES", [1 << 20])):
+        monkeypatch.setattr(f"couplet.cli.probe_links.{name}", sizes)
     path = tmp_path / "cost.json"
-    done = couplet("probe", "--save", "--no-cells", "--cost-file", str(path), "--repetitions", "2", "-n", "2",
-                   "--machine", "rehearsal")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    save_measured(2, 2, "rehearsal", path)
     made = load_costs(path)
-    assert all(line.startswith("couplet: warning: ") for line in done.stderr.splitlines()), done.stderr
-    assert bool(done.stderr) == ("doubts" in made)
+    errors = capsys.readouterr().err
+    assert all(line.startswith("couplet: warning: ") for line in errors.splitlines()), errors
+    assert bool(errors) == ("doubts" in made)
     assert made["machine"] == {"name": "rehearsal", "hosts": [socket.gethostname()]}
     ways = {(entry["link"], entry["way"], entry.get("piece_bytes")) for entry in made["links"]}
     runs = {tuple(run.name.split(":")) for run in all_runs(2, tmp_path) if run.what == "messages"}

@@ -70,9 +70,10 @@ def counts(content: dict[str, Any], order: str) -> set[tuple[int, ...]]:
     return {tuple(cell[name] for name in names) for cell in content["cells"] if cell["order"] == order}
 
 
-def test_rehearsed_nodes_under_open_mpi(couplet: Callable[..., Any], probes: Path) -> None:
-    words = ("-n", "8", "--launcher-option=--oversubscribe", "--nodes", "4,4", "--report", "report.html")
-    content = run(couplet, "openmpi", *words)
+def test_rehearsed_nodes_under_open_mpi(couplet: Callable[..., Any], rehearsal: Path) -> None:
+    content: dict[str, Any] = json.loads((rehearsal / "measurement.json").read_text())
+    assert first_mistake(content, schema(MEASUREMENT)) is None
+    assert load_measurement(rehearsal / "measurement.json").machine == "rehearsed"
     every = {(pa, pa, pe, pe) for pa in range(4) for pe in range(4)}
     assert counts(content, "intra_first") == counts(content, "inter_first") == every
     assert len(content["cells"]) == 32
@@ -83,9 +84,9 @@ def test_rehearsed_nodes_under_open_mpi(couplet: Callable[..., Any], probes: Pat
     assert all(cell["samples"] == 3 for cell in content["cells"])
     full = [cell for cell in content["cells"] if cell["intra_in"] == cell["inter_in"] == 3]
     assert all(cell["node_bytes_per_s"] == pytest.approx(12 * 16384 / cell["median_s"]) for cell in full)
-    fitted = couplet("fit", "measurement.json", "--kind", "plane")
+    fitted = couplet("fit", rehearsal / "measurement.json", "--kind", "plane")
     assert fitted.exit_code == 0, fitted.stderr
-    assert_page(Path("report.html"), 2)
+    assert_page(rehearsal / "report.html", 2)
 
 
 def test_rehearsed_nodes_under_mpich(couplet: Callable[..., Any], probes: Path) -> None:

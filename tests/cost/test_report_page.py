@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 import synthetic
-from launching import BUILD, PROJECT
-from needs import built, launcher
+from launching import PROJECT
 
 sys.path.insert(0, str(PROJECT / "tools"))
 
@@ -51,11 +50,12 @@ def browser() -> str:
     return found
 
 
-def assert_pictures(browser: str, page: Path, picture_count: int) -> None:
-    """Opens the page with the question: pictures of a good size, with shapes and words that have an extent."""
+def assert_pictures(browser: str, page: Path, picture_count: int, shot: Path | None = None) -> None:
+    """Opens the page with the question: no error, pictures of a good size, shapes and words that have an extent."""
     asking = page.with_name("asking.html")
     asking.write_text(page.read_text().replace("</body>", QUESTION))
-    dom, errors = check_site.opened(browser, asking.as_uri())
+    words = [] if shot is None else [f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={shot}"]
+    dom, errors = check_site.opened(browser, asking.as_uri(), *words)
     assert errors == []
     answer = re.search(r'<pre id="answer">(.*?)</pre>', dom, re.DOTALL)
     assert answer is not None
@@ -66,49 +66,23 @@ def assert_pictures(browser: str, page: Path, picture_count: int) -> None:
         assert picture["shapes"] > 30 and picture["words"] > 10, f"few shapes or words: {picture}"
 
 
-def assert_drawn(browser: str, page: Path) -> None:
-    """Opens the page as it is: no error, and many points in the colour of either posting order are seen."""
+def assert_drawn(shot: Path) -> None:
+    """Many points in the colour of either posting order are seen."""
     from matplotlib.image import imread
 
-    shot = page.with_suffix(".png")
-    dom, errors = check_site.opened(browser, page.as_uri(), f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={shot}")
-    assert errors == []
-    assert "<h1>Communication costs of" in dom
     pixels = imread(shot)[..., :3]
     red, blue = pixels[..., 0], pixels[..., 2]
     assert (blue - red > 0.2).sum() > 500, "no plot of intra_first"
     assert (red - blue > 0.2).sum() > 500, "no plot of inter_first"
 
 
-def test_the_page_of_a_probe(
-    couplet: Callable[..., Any], browser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    launcher("openmpi")
-    built(BUILD / "libexec" / "couplet" / "couplet-probe-openmpi", "cpp", "openmpi")
-    monkeypatch.setenv("COUPLET_LIBEXEC", str(BUILD / "libexec" / "couplet"))
-    monkeypatch.chdir(tmp_path)
-    words = ["--launcher", "openmpi", "-n", "6", "--launcher-option=--oversubscribe", "--nodes", "3,3", "--no-curves"]
-    words += ["--bytes", "16K", "--repetitions", "3", "--warm-up", "1", "--report", "report.html"]
-    result = couplet("probe", *words)
-    assert result.exit_code == 0, result.stderr
-    assert_pictures(browser, tmp_path / "report.html", 1)
-    assert_drawn(browser, tmp_path / "report.html")
-
-
-def test_a_page_with_curves(couplet: Callable[..., Any], browser: str, tmp_path: Path) -> None:
-    """The lines are those of a probe, which need not run for this."""
-    cells = [
-        f"cell {order} 1000 {pa} {pa} {pe} {pe} {1e-3 * (1 + pa + 2 * pe):.6f} {1.1e-3 * (1 + pa + 2 * pe):.6f}"
-        for order in ("intra_first", "inter_first") for pa in range(4) for pe in range(4)
-    ]  # fmt: skip
-    sizes = [1 << power for power in range(3, 20)]
-    curves = [f"curve {name} {size} {1e-6 + size * 1e-9:.3e}" for name in ("intra", "inter") for size in sizes]
-    head = ["couplet-probe 1", "mpi Some MPI 1.0", "process 0 0 here -1", "half_star 4", "hot_spot 0", "cells 32"]
-    (tmp_path / "lines").write_text("\n".join([*head, *cells, *curves, "done\n"]))
-    page = tmp_path / "curves.html"
-    result = couplet("probe", "--lines", tmp_path / "lines", "-o", tmp_path / "m.json", "--report", page)
-    assert result.exit_code == 0, result.stderr
-    assert_pictures(browser, page, 2)
+def test_the_page_of_a_probe(browser: str, rehearsal: Path, tmp_path: Path) -> None:
+    """Surfaces and planes, and the curves of one message."""
+    page = tmp_path / "report.html"
+    page.write_bytes((rehearsal / "report.html").read_bytes())
+    assert_pictures(browser, page, 2, tmp_path / "shot.png")
+    assert "<h1>Communication costs of rehearsed</h1>" in page.read_text()
+    assert_drawn(tmp_path / "shot.png")
 
 
 def test_the_page_of_a_placement(couplet: Callable[..., Any], browser: str, tmp_path: Path) -> None:
