@@ -313,6 +313,15 @@ def test_a_probe_that_is_missing_is_named(
     assert "couplet-probe-openmpi is not part of this installation" in result.stderr
 
 
+def test_ranks_that_are_all_alone_are_told(couplet: Callable[..., Any], probes: Path) -> None:
+    """A launcher of another MPI starts so many runs of one rank, which print at the same time."""
+    both = [line for line in LINES.splitlines() for _ in range(2)]
+    Path("lines").write_text("\n".join(both))
+    result = couplet("probe", "--lines", "lines", "-o", "new.json")
+    assert result.exit_code == 2 and not Path("new.json").exists()
+    assert "every rank was alone in its MPI_COMM_WORLD" in result.stderr
+
+
 def test_a_launcher_may_print_what_is_not_utf_8(
     couplet: Callable[..., Any], probes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
