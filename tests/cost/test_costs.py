@@ -23,6 +23,7 @@ from couplet.cost.doubts import doubts_of_load, doubts_of_times, other_processes
 from couplet.cost.errors import CostError, DocumentError, SchemaVersionError
 from couplet.cost.machine import Collector, default_path, load_costs, prepare_place, save_costs
 from couplet.cost.model import load_model
+from couplet.cost.tables import link_rows
 
 LINES = [
     "a warning of something else",
@@ -186,6 +187,31 @@ def test_doubts_are_in_the_file_and_on_the_screen(capsys: pytest.CaptureFixture[
     warn_of_doubts([], tmp_path)
     assert capsys.readouterr().err == ""
     assert "doubts" not in document()
+
+
+def test_latency_and_bandwidth_of_each_link_are_shown() -> None:
+    lines = ["couplet-probe-links 1", "curve link:shm:eager 8 2e-7 1e-7", "curve link:shm:eager 1000 1e-6"]
+    lines += [
+        "curve link:shm:announced 8 5e-6",
+        "curve link:shm:announced 1000 4e-7",
+        "curve link:self:eager 8 0",
+        "done",
+    ]
+    collector = Collector()
+    collector.take(lines, "all")
+    assert link_rows(collector.document("x", []))[1:] == [
+        ["shm", "0.100", "8", "2.500", "announced", "1000"],
+        ["self", "0.000", "8", "-", "-", "0"],
+    ]
+
+
+def test_messages_are_measured_between_two_programs(tmp_path: Path) -> None:
+    for run in all_runs(4, tmp_path):
+        names = [one.get("COUPLET_PROGRAM") for one in run.identities()]
+        if run.what == "messages" and run.ranks == 2:
+            assert names == ["first", "second"]
+        else:
+            assert names == (["probe"] * run.ranks or [None])
 
 
 def test_only_the_default_place_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,23 @@ class Run:
     def title(self) -> str:
         return self.name or self.what
 
+    @property
+    def programs(self) -> list[tuple[str, int]]:
+        """Name and ranks of each program of the universe. Messages go from one program to another."""
+        if self.what == "messages" and self.ranks == 2:
+            return [("first", 1), ("second", 1)]
+        return [("probe", self.ranks)]
+
+    def identities(self) -> list[dict[str, str]]:
+        """What each process has to be told of itself; one process without a universe is told nothing."""
+        if self.ranks == 0:
+            return [{}]
+        return [
+            {"COUPLET_PROGRAM": name, "COUPLET_RANK": str(rank), "COUPLET_SIZE": str(size)}
+            for name, size in self.programs
+            for rank in range(size)
+        ]
+
 
 def all_runs(members: int, file_directory: Path) -> list[Run]:
     """Returns the runs that make a cost file, with collective calls of so many members."""
@@ -104,6 +121,7 @@ def measure(ranks: int, repetitions: int) -> Collector:
 def save(ranks: int, repetitions: int, machine: str | None, path: Path) -> None:
     """Measures, writes the cost file, and says so."""
     from couplet.cost.machine import count_of_curves, save_costs
+    from couplet.cost.tables import aligned, link_rows
 
     host = socket.gethostname()
     document = measure(ranks, repetitions).document(machine or host, [host])
@@ -119,6 +137,8 @@ def save(ranks: int, repetitions: int, machine: str | None, path: Path) -> None:
     counted = count_of_curves(document)
     shown = ", ".join(f"{number} of {name}" for name, number in counted.items())
     say(f"written: {path} (curves: {shown})")
+    if document["links"]:
+        say(*aligned(link_rows(document), indent=""))
 
 
 def before_of(path: Path) -> Path:
@@ -186,8 +206,8 @@ def _output(run: Run, words: list[str], programs: tuple[Path, Path], folder: Pat
         if run.ranks:
             environment |= ends.enter_context(_hub(hub, run, folder))
         started = [
-            ends.enter_context(_process([str(program), *words], environment | {"COUPLET_RANK": str(rank)}))
-            for rank in range(max(run.ranks, 1))
+            ends.enter_context(_process([str(program), *words], environment | identity))
+            for identity in run.identities()
         ]
         return _first_lines(started, run)
 
@@ -248,7 +268,8 @@ def _hub(hub: Path, run: Run, folder: Path) -> Iterator[dict[str, str]]:
     secret = folder / "secret"
     secret.write_text(secrets.token_hex(32) + "\n")
     secret.chmod(0o600)
-    command = [str(hub), "--programs", f"probe:{run.ranks}", "--listen", "127.0.0.1:0", "--secret-file", str(secret)]
+    programs = ",".join(f"{name}:{size}" for name, size in run.programs)
+    command = [str(hub), "--programs", programs, "--listen", "127.0.0.1:0", "--secret-file", str(secret)]
     with _process(command, _environment()) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline().strip() for _ in range(2)]
@@ -257,8 +278,4 @@ def _hub(hub: Path, run: Run, folder: Path) -> Iterator[dict[str, str]]:
             process.terminate()
             _, errors = process.communicate(timeout=_HUB_TIMEOUT_S)
             raise CostError(f"the hub did not start: {errors.strip() or 'it said nothing'}")
-        yield told | {
-            "COUPLET_SECRET_FILE": str(secret),
-            "COUPLET_PROGRAM": "probe",
-            "COUPLET_SIZE": str(run.ranks),
-        }
+        yield told | {"COUPLET_SECRET_FILE": str(secret)}

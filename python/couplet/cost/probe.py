@@ -101,8 +101,8 @@ class Collector:
             if self._begun:
                 raise DocumentError(
                     "couplet-probe has begun twice: give the lines of one run. If it was one run, every rank was alone "
-                    "in its MPI_COMM_WORLD: start the probe of the launcher's MPI, and tell Slurm which one it is, as in "
-                    "--launcher-option=--mpi=pmix"
+                    "in its MPI_COMM_WORLD: start the probe of the launcher's MPI; Slurm has to be told which one it "
+                    "is, as in --launcher-option=--mpi=pmix"
                 )
             self._begun = True
             if values != [OUTPUT_VERSION]:
