@@ -229,7 +229,7 @@ def test_only_the_default_place_is_made(tmp_path: Path, monkeypatch: pytest.Monk
 def test_other_commands_say_what_a_cost_file_is(tmp_path: Path) -> None:
     path = tmp_path / "cost.json"
     save_costs(document(), path)
-    with pytest.raises(DocumentError, match=r"couplet probe --save.*, not a"):
+    with pytest.raises(DocumentError, match=r"cost file of `couplet probe --save`, and a model is"):
         load_model(path)
 
 
