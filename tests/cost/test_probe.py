@@ -353,8 +353,10 @@ def poll(state: Callable[[], Any]) -> Any:
     return value
 
 
-@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("flavour", "number", "status"),
+    [("openmpi", signal.SIGINT, 130), ("mpich", signal.SIGINT, 130), ("openmpi", signal.SIGTERM, 143)],
+)
 def test_a_probe_that_is_interrupted_leaves_no_process_and_no_file(
     probes: Path, flavour: str, number: signal.Signals, status: int
 ) -> None:
