@@ -27,6 +27,7 @@ from couplet.cost.documents import MEASUREMENT, schema
 from couplet.cost.probe import Collector, Setting, collect, parse_node_file, parse_nodes
 from couplet.cost.schema import first_mistake
 
+IS_LONG = "COUPLET_STRESS" in os.environ  # every signal with every launcher
 LINES = """\
 some launcher says something
 couplet-probe 1
@@ -353,9 +354,13 @@ def poll(state: Callable[[], Any]) -> Any:
     return value
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize(
     ("flavour", "number", "status"),
-    [("openmpi", signal.SIGINT, 130), ("mpich", signal.SIGINT, 130), ("openmpi", signal.SIGTERM, 143)],
+    [
+        *[("openmpi", signal.SIGINT, 130), ("mpich", signal.SIGTERM, 143)],
+        *([("mpich", signal.SIGINT, 130), ("openmpi", signal.SIGTERM, 143)] * IS_LONG),
+    ],
 )
 def test_a_probe_that_is_interrupted_leaves_no_process_and_no_file(
     probes: Path, flavour: str, number: signal.Signals, status: int
@@ -391,7 +396,8 @@ def links_processes(marker: str) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.stress
+@pytest.mark.parametrize("number", [signal.SIGHUP, *([signal.SIGINT, signal.SIGTERM] * IS_LONG)])
 def test_a_saving_probe_that_is_interrupted_leaves_no_process_and_no_secret(
     probes: Path, number: signal.Signals
 ) -> None:

@@ -50,8 +50,8 @@ def browser() -> str:
     return found
 
 
-def assert_pictures(browser: str, page: Path, picture_count: int, shot: Path | None = None) -> None:
-    """Opens the page with the question: no error, pictures of a good size, shapes and words that have an extent."""
+def pictures_of(browser: str, page: Path, shot: Path | None = None) -> list[dict[str, float]]:
+    """Opens the page with the question, without an error on the console. Returns the answer."""
     asking = page.with_name("asking.html")
     asking.write_text(page.read_text().replace("</body>", QUESTION))
     words = [] if shot is None else [f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={shot}"]
@@ -59,7 +59,12 @@ def assert_pictures(browser: str, page: Path, picture_count: int, shot: Path | N
     assert errors == []
     answer = re.search(r'<pre id="answer">(.*?)</pre>', dom, re.DOTALL)
     assert answer is not None
-    pictures = json.loads(html.unescape(answer[1]))
+    found: list[dict[str, float]] = json.loads(html.unescape(answer[1]))
+    return found
+
+
+def assert_pictures(pictures: list[dict[str, float]], picture_count: int) -> None:
+    """All are of a good size, and have shapes and words with an extent."""
     assert len(pictures) == picture_count
     for picture in pictures:
         assert picture["width"] > 300 and picture["height"] > 200
@@ -77,10 +82,17 @@ def assert_drawn(shot: Path) -> None:
 
 
 def test_the_page_of_a_probe(browser: str, rehearsal: Path, tmp_path: Path) -> None:
-    """Surfaces and planes, and the curves of one message."""
+    """Surfaces and planes, and the curves of one message. A picture without shapes, behind them, is noticed."""
     page = tmp_path / "report.html"
-    page.write_bytes((rehearsal / "report.html").read_bytes())
-    assert_pictures(browser, page, 2, tmp_path / "shot.png")
+    text = (rehearsal / "report.html").read_text()
+    empty = re.sub(
+        r"(<svg[^>]*>).*</svg>", r"\1</svg>", text[text.index("<svg") : text.index("</svg>") + 6], flags=re.S
+    )
+    page.write_text(text.replace("</body>", f"{empty}</body>"))
+    *drawn, nothing = pictures_of(browser, page, tmp_path / "shot.png")
+    assert_pictures(drawn, 2)
+    with pytest.raises(AssertionError, match="shapes"):
+        assert_pictures([nothing], 1)
     assert "<h1>Communication costs of rehearsed</h1>" in page.read_text()
     assert_drawn(tmp_path / "shot.png")
 
@@ -90,7 +102,7 @@ def test_the_page_of_a_placement(couplet: Callable[..., Any], browser: str, tmp_
     words = ("--tiles", "4x4", "--nodes", "4,4,2,2,1,1,1,1", "--report", page)
     result = couplet("place", "--model", "tachyon1.json", *words)
     assert result.exit_code == 0, result.stderr
-    assert_pictures(browser, page, 1)
+    assert_pictures(pictures_of(browser, page), 1)
     assert "<h1>Placement of 4x4 tiles</h1>" in page.read_text()
 
 
@@ -125,11 +137,3 @@ def test_small_times_have_three_digits_in_a_unit_that_fits() -> None:
         cell["minimum_s"] *= 1e-4
     page = report(Measurement.from_json(content, "synthetic"))
     assert "<th>median us</th>" in page and "<td>0.568</td>" in page
-
-
-def test_an_empty_picture_is_noticed(browser: str, rehearsal: Path, tmp_path: Path) -> None:
-    page = tmp_path / "empty.html"
-    text = (rehearsal / "report.html").read_text()
-    page.write_text(re.sub(r"(<svg[^>]*>).*?</svg>", r"\1</svg>", text, flags=re.DOTALL))
-    with pytest.raises(AssertionError, match="shapes"):
-        assert_pictures(browser, page, 2)
