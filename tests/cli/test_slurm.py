@@ -200,6 +200,14 @@ def write(folder: Path, *lines: str) -> Path:
         (['launcher = "mpich"', "threads = 2"], 'line 5: threads is only for launcher = "slurm", and this program'),
         (['launcher = "slurm"', 'nodes = "2"'], 'line 5: "nodes" has to be a positive number'),
         (['launcher = "slurm"', "node = 2"], 'did you mean "nodes"?'),
+        (['launcher = "slurm"', 'launcher_options = ["-A", "x", "-n", "8"]'],
+         "line 5: -n in launcher_options is the key ranks (ranks = N)"),
+        (['launcher = "slurm"', 'launcher_options = ["-N3"]'], "-N in launcher_options is the key nodes"),
+        (['launcher = "slurm"', 'launcher_options = ["--cpus-per-task=4"]'], "is the key threads (threads = N)"),
+        (['launcher = "slurm"', 'launcher_options = ["--job-name=x"]'], "--job-name in launcher_options is set by"),
+        (['launcher = "slurm"', 'launcher_options = ["--acc=climate"]'],
+         "--acc in launcher_options is not written in full, so the job of the program would not get it (--account)"),
+        (['launcher = "slurm"', 'launcher_options = ["--exclu"]'], "(--exclude or --exclusive)"),
     ],
 )  # fmt: skip
 def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], says: str) -> None:
@@ -213,6 +221,34 @@ def test_a_launcher_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(launch, "launcher_executable", lambda _: None)
     with pytest.raises(ConfigurationError, match='launcher "slurm" is not installed here'):
         load(write(tmp_path, 'launcher = "slurm"'))
+
+
+def test_good_options_are_no_mistakes() -> None:
+    words = [
+        "-A",
+        "x",
+        "-pbig",
+        "--time=1:00",
+        "--mem=4G",
+        "--mem-bind=local",
+        "--exclusive",
+        "--mpi=pmix",
+        "-m",
+        "block",
+    ]
+    assert slurm.mistaken_option([*words, "--ntasks-per-node=2", "--cpu-bind", "none", "--gpu-bind=x", "--"]) is None
+
+
+@pytest.mark.parametrize("printed", ["", "no number", "7;other;cluster"])
+def test_the_number_of_a_submitted_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str) -> None:
+    (tmp_path / "sbatch").write_text(f"#!/bin/sh\necho '{printed}'\n")
+    (tmp_path / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    if printed.startswith("7"):
+        assert submit("#!/bin/sh\n", tmp_path) == "7"
+    else:
+        with pytest.raises(slurm.SlurmError, match="sbatch has not said the number of the job, but '"):
+            submit("#!/bin/sh\n", tmp_path)
 
 
 @pytest.mark.parametrize("option", ["--print", "--separate-jobs"])

@@ -14,6 +14,7 @@ from coupled import MPI, Site
 from launching import mpi_environment
 
 
+@pytest.mark.cluster
 def test_nodes_share_the_file_system_but_no_memory_address_or_name(site: Site) -> None:
     script = "hostname; ip -4 -o address show eth0 | cut -d' ' -f7; touch /dev/shm/$(hostname); ls /dev/shm | wc -l"
     script += "; rm /dev/shm/$(hostname); ls coupled.toml"

@@ -1,15 +1,26 @@
-"""The probe inside the cluster, and a placement by ``couplet place``."""
+"""The probe inside the cluster, a placement by ``couplet place``, and the tiles of the paper on its eight nodes."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
 
 import pytest
 from cluster import OPENMPI, UCX
 from coupled import MPI, Site
+from launching import BUILD
+from needs import built
 
 NODE_SET = (4, 4, 2, 2, 1, 1, 1, 1)
+# With the one above, node sets of 16 processes on eight nodes; the order of the numbers matters.
+NODE_SETS = (NODE_SET, (2, 2, 2, 2, 2, 2, 2, 2), (1, 1, 1, 1, 2, 2, 4, 4), (4, 1, 2, 1, 1, 2, 1, 4),
+             (3, 1, 3, 1, 3, 1, 3, 1))  # fmt: skip
+RANKS = 16
+REPETITIONS = 10
 
 
 def test_place_is_used_by_srun_for_an_uneven_node_set(site: Site) -> None:
@@ -54,3 +65,58 @@ def test_the_probe_measures_messages_inside_and_between_nodes(site: Site, flavou
     if flavour == "openmpi":
         ways = {one["name"]: one["measured"]["half_round_trip"]["minimum_s"] for one in measured["loggp"]}
         assert ways["inter"] > ways["intra"] > 0.0
+
+
+def exchange_tiles(site: Site, node_set: Sequence[int], repetitions: int) -> dict[str, Any]:
+    """What tile_io has counted and timed with the tiles of the paper, on a node set as it is."""
+    names = [f"node{number}" for number, count in enumerate(node_set, 1) for _ in range(count)]
+    site.write("tiles.hosts", "".join(f"{name}\n" for name in names))
+    program = built(BUILD / "examples" / "tile-io" / "tile_io.openmpi", "cpp", "openmpi")
+    words = ["--tiles", "4x4", "--tile", "64x128", "--node-set", ",".join(map(str, node_set)), "--folder", "."]
+    status, output = site.run(
+        *("srun", "--distribution=arbitrary", f"--ntasks={RANKS}", f"--mpi={MPI['openmpi']}"),
+        *(program, *words, "--repetitions", str(repetitions)),
+        SLURM_HOSTFILE=str(site.folder / "tiles.hosts"), **UCX, **OPENMPI,
+    )  # fmt: skip
+    assert status == 0, output
+    result: dict[str, Any] = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
+    return result
+
+
+def predicted(site: Site, model: str, node_set: Sequence[int]) -> dict[str, Any]:
+    words = ("--tiles", "4x4", "--nodes", ",".join(map(str, node_set)), "--machine", "namespaces", "--json")
+    status, output = site.couplet("predict", "--model", model, *words)
+    assert status == 0, output
+    found, _ = json.JSONDecoder().raw_decode(output[output.index("{") :])  # warnings may precede and follow it
+    order: dict[str, Any] = found["orders"]["intra_first"]
+    return order
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("node_set", NODE_SETS, ids=lambda one: ",".join(map(str, one)))
+def test_the_messages_of_the_tiles_are_those_that_are_predicted(site: Site, node_set: tuple[int, ...]) -> None:
+    """Reading has the messages of writing in the other direction."""
+    counted = exchange_tiles(site, node_set, 1)
+    nodes = predicted(site, "tachyon1.json", node_set)["nodes"]
+    assert counted["ca"] == counted["read_ca"] == [2 * node["pa"] for node in nodes]
+    assert counted["ce"] == counted["read_ce"] == [2 * node["pe"] for node in nodes]
+    assert counted["messages"] == sum(counted["ca"]) + sum(counted["ce"]) / 2
+
+
+@pytest.mark.cluster
+def test_the_times_of_the_tiles_are_in_the_order_that_is_predicted(site: Site) -> None:
+    """Only a machine with a core for each rank tells: otherwise most of each time is waiting for a core."""
+    from scipy.stats import spearmanr
+
+    cores = len(os.sched_getaffinity(0))
+    if cores < RANKS:
+        pytest.skip(f"times of {RANKS} ranks say nothing on {cores} cores; the messages are counted in any case")
+    words = ["-n", str(RANKS), "--launcher", "slurm", "--bytes", "32K", "--machine", "namespaces", "--no-curves"]
+    words += ["--half-star", "4", f"--launcher-option=--mpi={MPI['openmpi']}", "--launcher-option=-N4"]
+    status, output = site.couplet("probe", *words, "--launcher-option=--ntasks-per-node=4", **UCX, **OPENMPI)
+    assert status == 0, output
+    status, output = site.couplet("fit", "measurement.json", "-o", "model.json")
+    assert status == 0, output
+    expected = [predicted(site, "model.json", node_set)["cost"] for node_set in NODE_SETS]
+    timed = [median(exchange_tiles(site, node_set, REPETITIONS)["write_exchange_s"]) for node_set in NODE_SETS]
+    assert spearmanr(expected, timed).statistic > 0.0, list(zip(NODE_SETS, expected, timed, strict=True))

@@ -11,6 +11,7 @@ from cluster import WATCHDOG_S
 from coupled import COUPLET, STEPS, Site, check_coupled, entry, on_slurm
 
 
+@pytest.mark.cluster
 def test_programs_under_two_mpis_on_different_nodes(site: Site) -> None:
     """Each program has its own job; series go through the relay of a node, and messages over tcp."""
     site.ocean_and_nowcast("--exclusive")

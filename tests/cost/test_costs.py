@@ -23,6 +23,7 @@ from couplet.cost.doubts import doubts_of_load, doubts_of_times, other_processes
 from couplet.cost.errors import CostError, DocumentError, SchemaVersionError
 from couplet.cost.machine import Collector, default_path, load_costs, prepare_place, save_costs
 from couplet.cost.model import load_model
+from couplet.cost.tables import link_rows
 
 LINES = [
     "a warning of something else",
@@ -162,13 +163,14 @@ def test_times_of_a_host_with_other_load_are_doubted(name: str, points: dict[int
     assert says in doubt
 
 
-def test_other_processes_before_the_measurement_are_doubted() -> None:
+def test_other_processes_before_the_measurement_are_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doubts_of_load(2.3, 2, 2) == [
         "before the measurement, 2.3 other processes wanted to run on the 2 cores of this host, and 2 more are measured"
     ]
     assert doubts_of_load(2.3, 2, 8) == doubts_of_load(0.4, 16, 2) == doubts_of_load(None, 2, 1) == []
     texts = {"0.1 0.2 0.3 4/100 77\n": 3, "0 0 0 1/9 7": 0, "0.00 0.00 0.00 0/0 0": None, "": None}
     assert {text: other_processes(text) for text in texts} == texts
+    monkeypatch.setattr("couplet.cost.doubts._SAMPLE_S", 0.001)
     found = runnable_processes()
     assert found is None or found >= 0.0
 
@@ -188,6 +190,31 @@ def test_doubts_are_in_the_file_and_on_the_screen(capsys: pytest.CaptureFixture[
     assert "doubts" not in document()
 
 
+def test_latency_and_bandwidth_of_each_link_are_shown() -> None:
+    lines = ["couplet-probe-links 1", "curve link:shm:eager 8 2e-7 1e-7", "curve link:shm:eager 1000 1e-6"]
+    lines += [
+        "curve link:shm:announced 8 5e-6",
+        "curve link:shm:announced 1000 4e-7",
+        "curve link:self:eager 8 0",
+        "done",
+    ]
+    collector = Collector()
+    collector.take(lines, "all")
+    assert link_rows(collector.document("x", []))[1:] == [
+        ["shm", "0.100", "8", "2.500", "announced", "1000"],
+        ["self", "0.000", "8", "-", "-", "0"],
+    ]
+
+
+def test_messages_are_measured_between_two_programs(tmp_path: Path) -> None:
+    for run in all_runs(4, tmp_path):
+        names = [one.get("COUPLET_PROGRAM") for one in run.identities()]
+        if run.what == "messages" and run.ranks == 2:
+            assert names == ["first", "second"]
+        else:
+            assert names == (["probe"] * run.ranks or [None])
+
+
 def test_only_the_default_place_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DocumentError, match=r"there is no folder .*/new; make it first"):
         save_costs(document(), tmp_path / "new" / "cost.json")
@@ -203,7 +230,7 @@ def test_only_the_default_place_is_made(tmp_path: Path, monkeypatch: pytest.Monk
 def test_other_commands_say_what_a_cost_file_is(tmp_path: Path) -> None:
     path = tmp_path / "cost.json"
     save_costs(document(), path)
-    with pytest.raises(DocumentError, match=r"couplet probe --save.*, not a"):
+    with pytest.raises(DocumentError, match=r"cost file of `couplet probe --save`, and a model is"):
         load_model(path)
 
 
@@ -234,35 +261,6 @@ def couplet(*words: str, **extra: str) -> subprocess.CompletedProcess[str]:
 def test_options_that_do_not_fit_are_refused(words: list[str], text: str) -> None:
     done = couplet("probe", *words)
     assert done.returncode == 2 and text in done.stderr
-
-
-def test_a_saved_file_is_read_by_the_library(tmp_path: Path) -> None:
-    """The whole way: it is measured, saved, checked, read by the core, and shown by explain."""
-    built(BUILD / "libexec" / "couplet" / "couplet-probe-links", "cpp")
-    path = tmp_path / "cost.json"
-    done = couplet("probe", "--save", "--no-cells", "--cost-file", str(path), "--repetitions", "2", "-n", "2",
-                   "--machine", "rehearsal")  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    made = load_costs(path)
-    assert all(line.startswith("couplet: warning: ") for line in done.stderr.splitlines()), done.stderr
-    assert bool(done.stderr) == ("doubts" in made)
-    assert made["machine"] == {"name": "rehearsal", "hosts": [socket.gethostname()]}
-    ways = {(entry["link"], entry["way"], entry.get("piece_bytes")) for entry in made["links"]}
-    runs = {tuple(run.name.split(":")) for run in all_runs(2, tmp_path) if run.what == "messages"}
-    assert ways == {(name[0], name[1], int(name[2]) if len(name) > 2 else None) for name in runs}
-    assert {entry["way"] for entry in made["copies"]} == {"cached", "streaming"}
-    assert {entry["method"] for entry in made["exchanges"]} == {"mapped", "two_sided"}
-    assert {entry["call"] for entry in made["collectives"]} >= {"broadcast", "allreduce", "gather", "scan"}
-    shown = couplet("explain", COUPLET_COST_FILE=str(path), COLUMNS="300")
-    assert shown.returncode == 0
-    assert f"cost file {path} of machine 'rehearsal'" in shown.stdout
-    for text in ("eager limit of shm", "pieces of a 4 MiB message over tcp", "copies stream", "allreduce of 8 bytes",
-                 "methods of an exchange"):  # fmt: skip
-        assert text in shown.stdout
-    assert "measured" in shown.stdout
-    path.write_text(json.dumps(made | {"version": VERSION + 1}))
-    shown = couplet("explain", COUPLET_COST_FILE=str(path))
-    assert shown.returncode == 1 and "reads version 1" in shown.stdout
 
 
 def invented(tmp_path: Path) -> Path:
@@ -301,6 +299,12 @@ def test_explain_shows_choices_with_units(tmp_path: Path) -> None:
     assert shown["pieces of a 4 MiB message over tcp"] == "65536 bytes, predicted 1000 us"
     assert shown["copies stream if the target has more than"] == "any number of bytes: they never stream"
     assert shown["methods of an exchange, longest message 8 bytes"] == "two_sided, mapped, predicted 1 us"
+
+
+def test_a_name_in_a_cost_file_does_not_command_the_terminal(tmp_path: Path) -> None:
+    path = invented(tmp_path)
+    path.write_text(path.read_text().replace('"invented"', '"\\u001b[31mred"'))
+    assert "of machine '\\x1b[31mred'" in explained(path)["costs"]
 
 
 def test_explain_shows_choices_that_are_forced(tmp_path: Path) -> None:
@@ -347,3 +351,8 @@ def test_a_doubtful_file_does_not_replace_a_good_one_for_good(
     made.doubts = []
     save_measured(2, 2, "quiet", path)
     assert before.read_bytes() == good and "kept" not in capsys.readouterr().err
+    made.doubts = ["something else ran"]
+    before.unlink()
+    path.write_bytes(b"\xff is not UTF-8")  # what is no cost file is kept, too, and does not cost the measurement
+    save_measured(2, 2, "third", path)
+    assert before.read_bytes() == b"\xff is not UTF-8" and load_costs(path)["machine"]["name"] == "third"

@@ -69,7 +69,7 @@ def drop(*keys: str) -> Change:
         (lambda c: c.update(version=True), "schema version True"),
         (lambda c: c.update(version="1"), "schema version 1"),
         (drop("schema"), 'has no "schema"'),
-        (lambda c: c.update(schema="couplet.cost.model"), 'is a "couplet.cost.model"'),
+        (lambda c: c.update(schema="couplet.cost.model"), 'is a model, and a measurement is needed'),
         (lambda c: c.update(half_star=0), "half_star has to be at least 1, not 0"),
         (lambda c: c.update(half_star="8"), 'half_star has to be a whole number, not "8"'),
         (lambda c: c.update(half_star=True), "half_star has to be a whole number, not true"),

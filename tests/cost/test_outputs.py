@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[Path, bytes]
     Path("out/mpich.hosts").write_text("a 8\nb 8\n")
     Path("record").mkdir()
     Path("record/exchanges.0.jsonl").write_text("{}\n")
+    Path("kept").write_text("{}")
+    Path("kept.before").mkdir()
+    Path("half/slurm.hosts").mkdir(parents=True)
     Path("lines").write_text(LINES)
     Path("lines.html").write_text(LINES)
     return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -57,6 +61,13 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[Path, bytes]
         (("probe", "--lines", "lines", "-o", "lines"), "--output lines: is the file of --lines"),
         (("probe", "--lines", "lines.html", "-o", "m2.json", "--report", "lines.html"), "is the file of --lines"),
         (("probe", "--save", "-o", "c.json", "--cost-file", "c.json"), "--cost-file c.json: is the file of --output"),
+        (("probe", "--save", "-o", "model.json.before", "--cost-file", "model.json"),
+         "--save model.json.before: is the file of --output, too"),
+        (("probe", "--save", "--cost-file", "kept"), "kept.before: cannot be written: it is a folder"),
+        (("place", "--model", "model.json", *HOSTS, "--write", "matrix.svg", "--plot", "new.svg"),
+         "--write matrix.svg: is a file, and a folder is needed"),
+        (("place", "--model", "model.json", *HOSTS, "--write", "half", "--plot", "new.svg"),
+         "half/slurm.hosts: cannot be written: it is a folder"),
     ],
 )  # fmt: skip
 def test_an_output_that_is_an_input_or_another_output_is_refused(
@@ -82,3 +93,30 @@ def test_each_file_that_was_written_is_named(couplet: Couplet) -> None:
         assert couplet(command, *words, "--plot", "p.svg").stdout.endswith("written: p.svg\n")
     placed = json.loads(couplet("place", *words, "--plot", "p.svg", "--report", "p.html", "--json").stdout)
     assert placed["written"] == ["p.svg", "p.html"]
+
+
+def test_names_that_are_not_utf_8_are_shown_by_number(couplet: Couplet) -> None:
+    """A terminal and a page cannot have the byte; printing it was a traceback."""
+    odd = os.fsdecode(b"odd\xff")
+    shown = "odd\\udcff"
+    Path(odd).mkdir()
+    Path("lines").write_text(LINES.replace("curve inter 8 1e-6 3e-6\n", ""))
+    result = couplet("probe", "--lines", "lines", "-o", f"{odd}/m.json", "--report", f"{odd}/r.html")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f"written: {shown}/m.json (" in result.stdout and f"written: {shown}/r.html\n" in result.stdout
+    Path(f"{odd}/model.json").write_bytes(Path("model.json").read_bytes())
+    words = ("--model", f"{odd}/model.json", "--machine", "other", *HOSTS)
+    for command in (words, (*words, "--json")):
+        result = couplet("place", *command, "--write", f"{odd}/out", "--report", f"{odd}/p.html")
+        assert result.exit_code == 0, result.exception
+        assert f"{shown}/out/slurm.hosts" in result.stdout
+        assert result.stderr.startswith(f"couplet: warning: {shown}/model.json: was measured on machine")
+    assert f"model {shown}/model.json of invented" in Path(f"{odd}/p.html").read_text()
+
+
+def test_hints_of_an_earlier_placement_are_told(couplet: Couplet) -> None:
+    words = ("place", "--model", "model.json", "--machine", "invented", "--hosts", "hosts", "--write", "again")
+    Path("hosts").write_text("a 1\nb 1\n")
+    Path("matrix").write_text("0 1\n1 0\n")
+    assert "note:" not in couplet(*words, "--tiles", "1x2").stdout
+    assert "note: again/romio.hints is of an earlier placement" in couplet(*words, "--matrix", "matrix").stdout

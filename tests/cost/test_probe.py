@@ -27,6 +27,7 @@ from couplet.cost.documents import MEASUREMENT, schema
 from couplet.cost.probe import Collector, Setting, collect, parse_node_file, parse_nodes
 from couplet.cost.schema import first_mistake
 
+IS_LONG = "COUPLET_STRESS" in os.environ  # every signal with every launcher
 LINES = """\
 some launcher says something
 couplet-probe 1
@@ -70,9 +71,10 @@ def counts(content: dict[str, Any], order: str) -> set[tuple[int, ...]]:
     return {tuple(cell[name] for name in names) for cell in content["cells"] if cell["order"] == order}
 
 
-def test_rehearsed_nodes_under_open_mpi(couplet: Callable[..., Any], probes: Path) -> None:
-    words = ("-n", "8", "--launcher-option=--oversubscribe", "--nodes", "4,4", "--report", "report.html")
-    content = run(couplet, "openmpi", *words)
+def test_rehearsed_nodes_under_open_mpi(couplet: Callable[..., Any], rehearsal: Path) -> None:
+    content: dict[str, Any] = json.loads((rehearsal / "measurement.json").read_text())
+    assert first_mistake(content, schema(MEASUREMENT)) is None
+    assert load_measurement(rehearsal / "measurement.json").machine == "rehearsed"
     every = {(pa, pa, pe, pe) for pa in range(4) for pe in range(4)}
     assert counts(content, "intra_first") == counts(content, "inter_first") == every
     assert len(content["cells"]) == 32
@@ -83,9 +85,9 @@ def test_rehearsed_nodes_under_open_mpi(couplet: Callable[..., Any], probes: Pat
     assert all(cell["samples"] == 3 for cell in content["cells"])
     full = [cell for cell in content["cells"] if cell["intra_in"] == cell["inter_in"] == 3]
     assert all(cell["node_bytes_per_s"] == pytest.approx(12 * 16384 / cell["median_s"]) for cell in full)
-    fitted = couplet("fit", "measurement.json", "--kind", "plane")
+    fitted = couplet("fit", rehearsal / "measurement.json", "--kind", "plane")
     assert fitted.exit_code == 0, fitted.stderr
-    assert_page(Path("report.html"), 2)
+    assert_page(rehearsal / "report.html", 2)
 
 
 def test_rehearsed_nodes_under_mpich(couplet: Callable[..., Any], probes: Path) -> None:
@@ -312,6 +314,28 @@ def test_a_probe_that_is_missing_is_named(
     assert "couplet-probe-openmpi is not part of this installation" in result.stderr
 
 
+def test_ranks_that_are_all_alone_are_told(couplet: Callable[..., Any], probes: Path) -> None:
+    """A launcher of another MPI starts so many runs of one rank, which print at the same time."""
+    both = [line for line in LINES.splitlines() for _ in range(2)]
+    Path("lines").write_text("\n".join(both))
+    result = couplet("probe", "--lines", "lines", "-o", "new.json")
+    assert result.exit_code == 2 and not Path("new.json").exists()
+    assert "every rank was alone in its MPI_COMM_WORLD" in result.stderr
+
+
+def test_a_launcher_may_print_what_is_not_utf_8(
+    couplet: Callable[..., Any], probes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lines").write_bytes(b"a warning of \xff\n" + LINES.encode())
+    invented = tmp_path / "mpiexec.openmpi"
+    invented.write_text(f"#!/bin/sh\nexec cat {tmp_path / 'lines'}\n")
+    invented.chmod(0o755)
+    monkeypatch.setattr("couplet.cli.launch.launcher_executable", lambda launcher: str(invented))
+    result = couplet("probe", "-o", tmp_path / "m.json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads((tmp_path / "m.json").read_text())["cells"]
+
+
 def ranks_with(repetitions: int) -> list[int]:
     """The processes of couplet-probe that were started with so many repetitions."""
     found = []
@@ -330,8 +354,14 @@ def poll(state: Callable[[], Any]) -> Any:
     return value
 
 
-@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.stress
+@pytest.mark.parametrize(
+    ("flavour", "number", "status"),
+    [
+        *[("openmpi", signal.SIGINT, 130), ("mpich", signal.SIGTERM, 143)],
+        *([("mpich", signal.SIGINT, 130), ("openmpi", signal.SIGTERM, 143)] * IS_LONG),
+    ],
+)
 def test_a_probe_that_is_interrupted_leaves_no_process_and_no_file(
     probes: Path, flavour: str, number: signal.Signals, status: int
 ) -> None:
@@ -366,7 +396,8 @@ def links_processes(marker: str) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.stress
+@pytest.mark.parametrize("number", [signal.SIGHUP, *([signal.SIGINT, signal.SIGTERM] * IS_LONG)])
 def test_a_saving_probe_that_is_interrupted_leaves_no_process_and_no_secret(
     probes: Path, number: signal.Signals
 ) -> None:

@@ -106,6 +106,7 @@ REPORT = {"name": "flow", "rank": 0, "rounds": 5, "peers": [{"rank": 1, "sent_me
         ((record(0, {}, members=[[1, 2]]),), "rank 0 is no member of its exchange"),
         ((RING[0], record(1, {}, run="0100"), RING[2]), r"has records of 2 runs \(00ff, 0100\)"),
         ((RING[0], record(1, {}, programs=PROGRAMS[:1])), "do not name the same programs"),
+        ((record(0, {}, programs=[{"name": "a", "size": 3, "first_rank": 1}]),), "do not follow one another from 0"),
         ((RING[0], RING[2]), "rank 1 has recorded nothing of halo 'eta'; copy the files of all nodes"),
         ((RING[0], REPORT), "has records of exchanges and reports of coalesced rounds; give one kind"),
         ((REPORT,), "rank 1 has recorded nothing of coalesce 'flow'"),

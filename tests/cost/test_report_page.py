@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 import synthetic
-from launching import BUILD, PROJECT
-from needs import built, launcher
+from launching import PROJECT
 
 sys.path.insert(0, str(PROJECT / "tools"))
 
@@ -51,64 +50,51 @@ def browser() -> str:
     return found
 
 
-def assert_pictures(browser: str, page: Path, picture_count: int) -> None:
-    """Opens the page with the question: pictures of a good size, with shapes and words that have an extent."""
+def pictures_of(browser: str, page: Path, shot: Path | None = None) -> list[dict[str, float]]:
+    """Opens the page with the question, without an error on the console. Returns the answer."""
     asking = page.with_name("asking.html")
     asking.write_text(page.read_text().replace("</body>", QUESTION))
-    dom, errors = check_site.opened(browser, asking.as_uri())
+    words = [] if shot is None else [f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={shot}"]
+    dom, errors = check_site.opened(browser, asking.as_uri(), *words)
     assert errors == []
     answer = re.search(r'<pre id="answer">(.*?)</pre>', dom, re.DOTALL)
     assert answer is not None
-    pictures = json.loads(html.unescape(answer[1]))
+    found: list[dict[str, float]] = json.loads(html.unescape(answer[1]))
+    return found
+
+
+def assert_pictures(pictures: list[dict[str, float]], picture_count: int) -> None:
+    """All are of a good size, and have shapes and words with an extent."""
     assert len(pictures) == picture_count
     for picture in pictures:
         assert picture["width"] > 300 and picture["height"] > 200
         assert picture["shapes"] > 30 and picture["words"] > 10, f"few shapes or words: {picture}"
 
 
-def assert_drawn(browser: str, page: Path) -> None:
-    """Opens the page as it is: no error, and many points in the colour of either posting order are seen."""
+def assert_drawn(shot: Path) -> None:
+    """Many points in the colour of either posting order are seen."""
     from matplotlib.image import imread
 
-    shot = page.with_suffix(".png")
-    dom, errors = check_site.opened(browser, page.as_uri(), f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={shot}")
-    assert errors == []
-    assert "<h1>Communication costs of" in dom
     pixels = imread(shot)[..., :3]
     red, blue = pixels[..., 0], pixels[..., 2]
     assert (blue - red > 0.2).sum() > 500, "no plot of intra_first"
     assert (red - blue > 0.2).sum() > 500, "no plot of inter_first"
 
 
-def test_the_page_of_a_probe(
-    couplet: Callable[..., Any], browser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    launcher("openmpi")
-    built(BUILD / "libexec" / "couplet" / "couplet-probe-openmpi", "cpp", "openmpi")
-    monkeypatch.setenv("COUPLET_LIBEXEC", str(BUILD / "libexec" / "couplet"))
-    monkeypatch.chdir(tmp_path)
-    words = ["--launcher", "openmpi", "-n", "6", "--launcher-option=--oversubscribe", "--nodes", "3,3", "--no-curves"]
-    words += ["--bytes", "16K", "--repetitions", "3", "--warm-up", "1", "--report", "report.html"]
-    result = couplet("probe", *words)
-    assert result.exit_code == 0, result.stderr
-    assert_pictures(browser, tmp_path / "report.html", 1)
-    assert_drawn(browser, tmp_path / "report.html")
-
-
-def test_a_page_with_curves(couplet: Callable[..., Any], browser: str, tmp_path: Path) -> None:
-    """The lines are those of a probe, which need not run for this."""
-    cells = [
-        f"cell {order} 1000 {pa} {pa} {pe} {pe} {1e-3 * (1 + pa + 2 * pe):.6f} {1.1e-3 * (1 + pa + 2 * pe):.6f}"
-        for order in ("intra_first", "inter_first") for pa in range(4) for pe in range(4)
-    ]  # fmt: skip
-    sizes = [1 << power for power in range(3, 20)]
-    curves = [f"curve {name} {size} {1e-6 + size * 1e-9:.3e}" for name in ("intra", "inter") for size in sizes]
-    head = ["couplet-probe 1", "mpi Some MPI 1.0", "process 0 0 here -1", "half_star 4", "hot_spot 0", "cells 32"]
-    (tmp_path / "lines").write_text("\n".join([*head, *cells, *curves, "done\n"]))
-    page = tmp_path / "curves.html"
-    result = couplet("probe", "--lines", tmp_path / "lines", "-o", tmp_path / "m.json", "--report", page)
-    assert result.exit_code == 0, result.stderr
-    assert_pictures(browser, page, 2)
+def test_the_page_of_a_probe(browser: str, rehearsal: Path, tmp_path: Path) -> None:
+    """Surfaces and planes, and the curves of one message. A picture without shapes, behind them, is noticed."""
+    page = tmp_path / "report.html"
+    text = (rehearsal / "report.html").read_text()
+    empty = re.sub(
+        r"(<svg[^>]*>).*</svg>", r"\1</svg>", text[text.index("<svg") : text.index("</svg>") + 6], flags=re.S
+    )
+    page.write_text(text.replace("</body>", f"{empty}</body>"))
+    *drawn, nothing = pictures_of(browser, page, tmp_path / "shot.png")
+    assert_pictures(drawn, 2)
+    with pytest.raises(AssertionError, match="shapes"):
+        assert_pictures([nothing], 1)
+    assert "<h1>Communication costs of rehearsed</h1>" in page.read_text()
+    assert_drawn(tmp_path / "shot.png")
 
 
 def test_the_page_of_a_placement(couplet: Callable[..., Any], browser: str, tmp_path: Path) -> None:
@@ -116,10 +102,18 @@ def test_the_page_of_a_placement(couplet: Callable[..., Any], browser: str, tmp_
     words = ("--tiles", "4x4", "--nodes", "4,4,2,2,1,1,1,1", "--report", page)
     result = couplet("place", "--model", "tachyon1.json", *words)
     assert result.exit_code == 0, result.stderr
-    assert_pictures(browser, page, 1)
+    assert_pictures(pictures_of(browser, page), 1)
     assert "<h1>Placement of 4x4 tiles</h1>" in page.read_text()
 
 
+@pytest.fixture
+def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes a second, and says nothing about the text of a page."""
+    monkeypatch.setattr("couplet.cost.report._picture", lambda figure: "<figure></figure>")
+    monkeypatch.setattr("couplet.cost.plots.fit_figure", lambda *given: None)
+
+
+@pytest.mark.usefixtures("without_pictures")
 def test_the_page_explains_its_words_and_shows_directions() -> None:
     content = synthetic.document("plane")
     assert "intra in" not in report(synthetic.measurement("plane"))
@@ -135,6 +129,7 @@ def test_the_page_explains_its_words_and_shows_directions() -> None:
         assert shown in page
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_small_times_have_three_digits_in_a_unit_that_fits() -> None:
     content = synthetic.document("plane")
     for cell in content["cells"]:
@@ -142,11 +137,3 @@ def test_small_times_have_three_digits_in_a_unit_that_fits() -> None:
         cell["minimum_s"] *= 1e-4
     page = report(Measurement.from_json(content, "synthetic"))
     assert "<th>median us</th>" in page and "<td>0.568</td>" in page
-
-
-def test_an_empty_picture_is_noticed(browser: str, tmp_path: Path) -> None:
-    page = tmp_path / "empty.html"
-    text = report(synthetic.measurement())
-    page.write_text(re.sub(r"(<svg[^>]*>).*?</svg>", r"\1</svg>", text, flags=re.DOTALL))
-    with pytest.raises(AssertionError, match="shapes"):
-        assert_pictures(browser, page, 1)

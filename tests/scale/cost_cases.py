@@ -60,8 +60,7 @@ def probe(folder: Path, cluster: Cluster, program: Path, probing: Probing) -> Me
     words = ["--node-of-rank", ",".join(str(node) for node, _ in places), "--half-star", str(probing.half_star)]
     words += ["--bytes", str(probing.message_bytes), "--repetitions", str(probing.repetitions), "--warm-up", "1"]
     words += ["--curve-bytes", "8,512,8192,65536,1048576"]
-    setting = Setting(machine=cluster.name, nodes="simulated", warm_up=1, repetitions=probing.repetitions)
-    document = collect(simulate(machine, len(places), program, words).output.splitlines(), setting)
+    document = collect(simulate(machine, len(places), program, words).output.splitlines(), Setting(cluster.name))
     return Measurement.from_json(document, cluster.name)
 
 
@@ -76,7 +75,7 @@ def probe_one_way(
     words = ["--node-of-rank", "0,0,1", "--half-star", "1", "--bytes", "8", "--repetitions", "1", "--warm-up", "1"]
     machine = replace(machine, settings=(*machine.settings, *settings))
     printed = simulate(machine, 3, program, [*words, "--curve-bytes", "8,65536,1048576"]).output
-    document = collect(printed.splitlines(), Setting(machine=cluster.name, nodes="simulated"))
+    document = collect(printed.splitlines(), Setting(cluster.name))
     intra, inter = Measurement.from_json(document, cluster.name).loggp
     return intra, inter
 

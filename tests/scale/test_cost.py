@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,10 +15,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 import cost_cases
 import simgrid
 from platforms import CLUSTERS, TACHYON_1, Cluster
+from typer.testing import CliRunner
 
-from couplet.cost import Measurement, Model, Options, Tiles, fit_measurement, predict
+from couplet.cli import app
+from couplet.cost import Measurement, Model, Options, Tiles, fit_measurement, load_measurement, predict
 from couplet.cost.model import ORDERS
 
+BLOCK = re.compile(r"<!-- (save|shell|output): (\S+) -->\n```\w+\n(.*?)```\n", re.DOTALL)
 IS_LONG = os.environ.get("COUPLET_SCALE") == "1"  # make scale
 if (reason := simgrid.missing()) is not None:
     pytest.skip(reason, allow_module_level=True)
@@ -43,6 +48,41 @@ def measurement(folder: Path, cluster: Cluster) -> Measurement:
 
 def model_of(measurement: Measurement, kind: str) -> Model:
     return fit_measurement(measurement, Options(kind=kind)).model
+
+
+def test_couplet_probe_reads_the_lines_of_a_simulated_cluster(
+    folder: Path, cluster: Cluster, measurement: Measurement
+) -> None:
+    """The simulated run has said its options."""
+    output, page = folder / "measurement.json", folder / "report.html"
+    lines = folder / cluster.folder / "probe" / "output"
+    words = ["probe", "--lines", lines, "--machine", cluster.name, "-o", output, *(["--report", page] * IS_LONG)]
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    document = load_measurement(output).document
+    assert {**document, "created": ""} == {**measurement.document, "created": ""}
+    assert (document["nodes"], document["warm_up"]) == ("simulated", 1)
+    assert not IS_LONG or page.read_text().count("<svg") == 2
+
+
+@pytest.mark.skipif(not IS_LONG, reason="compiles the probe once more: make scale does it")
+def test_the_page_about_a_cluster_of_one_s_own(tmp_path: Path) -> None:
+    printed = ""
+    for kind, name, text in BLOCK.findall((simgrid.PROJECT / "docs" / "scale.md").read_text()):
+        if kind == "save":
+            (tmp_path / name).write_text(text)
+        elif kind == "output":
+            assert printed == text
+        else:
+            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+            environment = {**os.environ, "PATH": path, "COUPLET_SOURCE": str(simgrid.PROJECT)}
+            done = subprocess.run(
+                ["bash", "-euc", text], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            printed = done.stdout
+    assert printed
+    assert load_measurement(tmp_path / "planned.json").document["nodes"] == "simulated"
 
 
 @pytest.mark.parametrize("kind", ["split", "hinge"])

@@ -203,7 +203,7 @@ def test_explain_shows_the_limits_that_a_program_has(make_world: MakeWorld, tmp_
     options = {} if link_name == "self" else {"COUPLET_LINKS": link_name}
     name = f"eager limit of {link_name}"
     for forced, forced_by in (({}, {}), ({"COUPLET_EAGER_BYTES": "1000"}, {"forced_by": "COUPLET_EAGER_BYTES"})):
-        said = run(make_world(f"costs:{size}"), "python", [path] * size, **options, **forced)[0]
+        said = run(make_world(f"costs:{size}"), "cpp", [path] * size, **options, **forced)[0]
         peer = said.peer(link_name)
         assert peer["eager_bytes"] == (1000 if forced else 1 << 20)
         shown = chosen(said)
@@ -232,14 +232,14 @@ def test_ranks_with_different_files_agree_on_the_table_of_the_first(make_world: 
     first = write(tmp_path, "first.json", costs(collectives=ring, exchanges=exchanges(two_sided=1e-6)))
     other = write(tmp_path, "other.json", costs(collectives=doubling, exchanges=exchanges(mapped=1e-6)))
     for files in ([first, other, "none"], [first, "none", other]):
-        said = run(make_world("costs:3"), "python", files)
+        said = run(make_world("costs:3"), "cpp", files)
         assert {one.methods["allreduce 8"] for one in said} == {"ring"}
         assert {tuple(one.order()) for one in said} == {tuple(said[0].order())}
         assert said[0].order()[0] == "two_sided"
         for one in said:
             assert one.explained["collectives"][0]["table"].startswith(f"cost file {first}")
             assert f"cost file {first}" in one.table
-    said = run(make_world("costs:3"), "python", ["none", first, other])
+    said = run(make_world("costs:3"), "cpp", ["none", first, other])
     assert {one.methods["allreduce 8"] for one in said} == {"doubling"}
     assert {one.explained["collectives"][0]["table"] for one in said} == {"the library"}
     assert {one.order()[0] for one in said} == {"mapped"}

@@ -290,7 +290,9 @@ class _Reader:
         )
 
     def size(self, where: str, good: dict[str, Any]) -> None:
-        """Checks the numbers of ranks, nodes and threads."""
+        """Checks the numbers of ranks, nodes and threads, and that no option of Slurm says them again."""
+        from couplet.cli.slurm import mistaken_option
+
         launcher, ranks, nodes = good.get("launcher", "none"), good.get("ranks", 1), good.get("nodes", 1)
         if ranks < 1:
             self.wrong(where, "ranks", "ranks has to be at least 1")
@@ -302,6 +304,8 @@ class _Reader:
                 self.wrong(where, key, text, f"leave {key} out, or start the program by Slurm")
         if nodes > max(ranks, 1):
             self.wrong(where, "nodes", f"nodes has to be at most ranks, and {nodes} is more than {ranks}")
+        if launcher == "slurm" and (mistake := mistaken_option(good.get("launcher_options", []))) is not None:
+            self.wrong(where, "launcher_options", *mistake)
 
     def launcher(self, where: str, launcher: str) -> None:
         from couplet.cli.launch import launcher_executable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from couplet.cli.outputs import check_outputs, check_written_folder
+from couplet.cli.outputs import check_outputs, check_written_folder, say
 
 if TYPE_CHECKING:
     from couplet.cost.model import Model
@@ -32,13 +32,15 @@ _InputFile = tuple[str, Path | None]
 
 ModelFile = Annotated[str, typer.Option("--model", help="A model: a file of `couplet fit`, or tachyon1.json.")]
 TilesOption = Annotated[str | None, typer.Option("--tiles", help="ROWSxCOLUMNS of tiles over a file, as in 4x4.")]
-MatrixFile = Annotated[Path | None, typer.Option("--matrix", help="A communication matrix instead of tiles.")]
+MatrixFile = Annotated[
+    Path | None, typer.Option("--matrix", help="Instead of tiles: a file that says who sends how much to whom.")
+]
 MatrixUnit = Annotated[
     str, typer.Option("--matrix-unit", help="What a matrix counts, or what is taken of a record: messages or bytes.")
 ]
 RecordedPath = Annotated[
     Path | None,
-    typer.Option("--recorded", help="What exchanges or coalesced rounds of a run have recorded, instead of tiles."),
+    typer.Option("--recorded", help="Instead of tiles: the folder in which a run has recorded what it sent."),
 ]
 RecordedProgram = Annotated[
     str | None, typer.Option("--program", help="With --recorded: only the ranks of this program.")
@@ -55,12 +57,25 @@ Kind = Annotated[
     typer.Option("--kind", help="Use the plane, split or hinge formula instead of the one that the model chose."),
 ]
 Machine = Annotated[
-    str | None, typer.Option("--machine", help="The machine that this is for; another one is warned of.")
+    str | None, typer.Option("--machine", help="The intended machine; a warning says if the model is of another one.")
 ]
-BufferSize = Annotated[str | None, typer.Option("--cb-buffer-size", help="Bytes of the collective buffer, as in 4M.")]
+BufferSize = Annotated[
+    str | None,
+    typer.Option(
+        "--cb-buffer-size", help="Bytes of the collective buffer, as in 4M: an exchange may need several iterations."
+    ),
+]
 FileSize = Annotated[
     str | None, typer.Option("--file-size", help="With --cb-buffer-size: bytes of the file, as in 4M. Without it, 1G.")
 ]
+PlacedNodes = Annotated[
+    list[str] | None, typer.Option("--nodes", help="Processes of each node, in any order, as in 4,4,2,2.")
+]
+HostsFile = Annotated[
+    Path | None,
+    typer.Option(help="A file with a line NAME PROCESSES for each node; add speed=NUMBER if the nodes differ."),
+]
+BufferOfHints = Annotated[str | None, typer.Option(help="With --write: the collective buffer in the hints, as in 4M.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .svg file.")]
 
@@ -69,23 +84,22 @@ Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .s
 def reported() -> Iterator[None]:
     """A mistake becomes a line and exit status 2, and a warning becomes a line; both on standard error."""
     from couplet.cost.errors import CostError, OtherMachineWarning
-    from couplet.cost.tables import printable
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OtherMachineWarning)
         try:
             yield
         except CostError as error:
-            print(printable(f"couplet: {error}"), file=sys.stderr)
+            say(f"couplet: {error}", file=sys.stderr)
             raise typer.Exit(EXIT_MISTAKES) from error
         except OSError as error:  # such as a name that is too long, or a chain of links without an end
             if error.filename is None:
                 raise
-            print(printable(f"couplet: {error.filename}: {error.strerror}"), file=sys.stderr)
+            say(f"couplet: {error.filename}: {error.strerror}", file=sys.stderr)
             raise typer.Exit(EXIT_MISTAKES) from error
         finally:
             for warning in caught:
-                print(f"couplet: warning: {warning.message}", file=sys.stderr)
+                say(f"couplet: warning: {warning.message}", file=sys.stderr)
 
 
 def parse_bytes(text: str, option: str) -> int:
@@ -190,13 +204,6 @@ def _iterations(pattern: Pattern, domains: int, buffer_size: str | None, file_by
     return Iterations(parse_bytes(buffer_size, "--cb-buffer-size"), Fraction(file_bytes, domains))
 
 
-def _print(lines: list[str]) -> None:
-    from couplet.cost.tables import printable
-
-    if lines:
-        print("\n".join(printable(line) for line in lines))
-
-
 def _written_lines(*paths: Path | None) -> list[str]:
     return [f"written: {path}" for path in paths if path is not None]
 
@@ -270,9 +277,9 @@ def fit(
         if as_json:
             print(json.dumps(fitted.model.to_json(), indent=2))
         else:
-            _print(tables.fitted(fitted) + _written_lines(output, plot))
+            say(*tables.fitted(fitted), *_written_lines(output, plot))
         for text in (*fitted.model.doubts, *([ADVICE] if fitted.model.doubts else [])):
-            print(f"couplet: warning: {text}", file=sys.stderr)
+            say(f"couplet: warning: {text}", file=sys.stderr)
 
 
 def predict(
@@ -323,7 +330,7 @@ def predict(
             save(prediction_figure(predictions, f"{pattern.describe()}, model of {model.machine}"), plot)
         _show_predictions(_head(model, pattern, notes, kind, model_file), predictions, iterations, as_json)
         if not as_json:
-            _print(_written_lines(plot))
+            say(*_written_lines(plot))
 
 
 def _node_list(text: str) -> list[int]:
@@ -343,11 +350,11 @@ def _show_predictions(
     from couplet.cost.prediction import rank
 
     if not as_json:
-        _print(_head_lines(head))
+        say(*_head_lines(head))
         for one, parts in zip(predictions, iterations, strict=True):
-            _print(tables.prediction(one, parts))
+            say(*tables.prediction(one, parts))
         if len(predictions) > 1:
-            _print(tables.ranking(predictions))
+            say(*tables.ranking(predictions))
         return
     entries = []
     for one, parts in zip(predictions, iterations, strict=True):
@@ -366,12 +373,8 @@ def _show_predictions(
 
 def place(
     model_file: ModelFile,
-    nodes: Annotated[
-        list[str] | None, typer.Option("--nodes", help="Processes of each node, in any order, as in 4,4,2,2.")
-    ] = None,
-    hosts: Annotated[
-        Path | None, typer.Option(help="A file with a line NAME PROCESSES [speed=SPEED] per node.")
-    ] = None,
+    nodes: PlacedNodes = None,
+    hosts: HostsFile = None,
     tiles: TilesOption = None,
     matrix: MatrixFile = None,
     matrix_unit: MatrixUnit = "messages",
@@ -382,7 +385,9 @@ def place(
     cells: Annotated[
         int | None, typer.Option(help="Cut a domain of so many cells, by the speeds of the hosts.")
     ] = None,
-    aggregators: Annotated[str | None, typer.Option(help='How many nodes have an aggregator, or "best"; all.')] = None,
+    aggregators: Annotated[
+        str | None, typer.Option(help='How many nodes have an aggregator, or "best". Without it, all.')
+    ] = None,
     self_messages: SelfMessages = "counted",
     kind: Kind = None,
     order: Annotated[
@@ -393,11 +398,11 @@ def place(
         str,
         typer.Option(help="How the best placement is searched: auto, exhaustive, dynamic or annealing."),
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="The seed of the annealing search.")] = 0,
+    seed: Annotated[int, typer.Option(help="With annealing: another number makes another attempt.")] = 0,
     write: Annotated[
         Path | None, typer.Option(help="Write host files, a rank file and hints into this folder.")
     ] = None,
-    cb_buffer_size: BufferSize = None,
+    cb_buffer_size: BufferOfHints = None,
     machine: Machine = None,
     plot: Plot = None,
     report: Annotated[Path | None, typer.Option(help="Write a report, one self-contained .html file.")] = None,
@@ -419,6 +424,7 @@ def place(
         result = place_nodes(model, pattern, node_set, _aggregator_count(aggregators), kind, search, seed)
         best = result.orders[order or result.chosen]
         notes += _notes_of_best(model, pattern, best, kind, given)
+        notes += _notes_of_hints(pattern, write, cb_buffer_size)
         names = None if listed is None else [listed[node].name for node in best.nodes]
         head = _head(model, pattern, notes, kind, model_file)
         if plot is not None or report is not None:
@@ -442,6 +448,17 @@ def _notes_of_best(model: Model, pattern: Pattern, best: Placement, kind: str | 
     aggregators = best.aggregators if pattern.uses_aggregators else None
     one = predict_one(model, pattern, best.node_set, aggregators, kind)
     return one.beyond_notes() + _hint_of_unit(given, one)
+
+
+def _notes_of_hints(pattern: Pattern, write: Path | None, buffer_size: str | None) -> list[str]:
+    """Notes if no hints are written: about a buffer that they would name, and those of another placement."""
+    if write is not None and pattern.uses_aggregators:
+        return []
+    notes = [] if buffer_size is None else ["--cb-buffer-size is only for the hints, and none are written"]
+    if write is not None and (write / "romio.hints").exists():
+        why = "a matrix or a record says nothing about aggregators"
+        notes.append(f"{write / 'romio.hints'} is of an earlier placement: {why}")
+    return notes
 
 
 def _check_place_outputs(inputs: list[_InputFile], write: Path | None, plot: Path | None, report: Path | None) -> None:
@@ -549,9 +566,8 @@ def _show_placement(
         content |= {} if parts is None else {"cells": [list(part) for part in parts]}
         print(json.dumps(content | {"written": [str(path) for path in written]}, indent=2))
         return
-    _print(_head_lines(head))
-    _print(_placement_lines(result, order, names))
+    say(*_head_lines(head))
+    say(*_placement_lines(result, order, names))
     for process, (start, stop) in enumerate(parts or ()):
-        print(f"process {process}: cells {start} to {stop}")
-    for path in written:
-        print(f"written: {path}")
+        say(f"process {process}: cells {start} to {stop}")
+    say(*_written_lines(*written))

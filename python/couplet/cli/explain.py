@@ -15,6 +15,7 @@ from rich.table import Table
 from couplet.cli.installation import executable
 from couplet.cli.launch import launcher_executable
 from couplet.cli.observe import nodes, run_directory
+from couplet.cli.outputs import printable
 
 _COSTS_TIMEOUT_S = 30.0
 
@@ -110,10 +111,10 @@ def explain(console: Console, run_dir: Path | None) -> int:
     table.add_row("series of other nodes", _other_nodes())
     costs = _costs()
     for name, value in costs.rows:
-        table.add_row(name, value)
+        table.add_row(name, printable(value))
     for launcher in ("openmpi", "mpich", "slurm"):
         table.add_row(f"launcher {launcher}", launcher_executable(launcher) or "not installed here")
     for name in sorted(name for name in os.environ if name.startswith("COUPLET_")):
-        table.add_row(name, os.environ[name])
+        table.add_row(name, printable(os.environ[name]))
     console.print(table, markup=False, highlight=False, soft_wrap=True)
     return 0 if costs.is_good else 1

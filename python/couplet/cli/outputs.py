@@ -1,13 +1,28 @@
-"""Checks the files that a command is to write before it does anything: so a mistake costs no file and no time."""
+"""What a command prints, and the files that it is to write.
+
+The files are checked before anything is done, so that a mistake costs no file and no time.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TextIO
 
 Named = Iterable[tuple[str, Path | None]]
 _ENDINGS = {"--plot": (".svg",), "--report": (".html", ".htm")}
+
+
+def printable(line: str) -> str:
+    """Returns a line as a terminal may have it: a character that is no sign, such as an escape, becomes its number."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
+
+
+def say(*lines: str, file: TextIO | None = None) -> None:
+    """Prints lines (by default on standard output); names in them may have characters that a terminal may not have."""
+    for line in lines:
+        print(printable(line), file=file)
 
 
 def check_outputs(inputs: Named, outputs: Named) -> None:
@@ -31,14 +46,20 @@ def check_outputs(inputs: Named, outputs: Named) -> None:
 
 
 def check_written_folder(inputs: Named, folder: Path, names: Iterable[str]) -> None:
-    """Raises CostError if one of the files that ``--write`` makes in its folder is an input."""
+    """Raises CostError if one of the files that ``--write`` makes in its folder is an input, or cannot be written."""
+    from couplet.cost.documents import check_writable
     from couplet.cost.errors import CostError
+
+    if folder.exists() and not folder.is_dir():
+        raise CostError(f"--write {folder}: is a file, and a folder is needed; give another name")
 
     known = {_place(path): _read(name) for name, path in inputs if path is not None}
     for name in names:
         path = folder / name
         if _place(path) in known:
             raise CostError(f"--write {folder}: {path}: is {known[_place(path)]}; give another folder")
+        if folder.is_dir():
+            check_writable(path)
 
 
 def _place(path: Path) -> str:

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from couplet.cli import probe_options as options
 from couplet.cli.cost import parse_bytes, reported
 from couplet.cli.interrupts import orderly_end, uninterrupted
-from couplet.cli.outputs import check_outputs
+from couplet.cli.outputs import check_outputs, say
 
 if TYPE_CHECKING:
     from couplet.cost.measurement import Measurement
@@ -32,33 +33,27 @@ _CURVE_BYTES = ",".join(str(1 << power) for power in range(3, 23))
 
 def probe(
     context: typer.Context,
-    ranks: Annotated[int, typer.Option("--ranks", "-n", help="How many ranks to start.", min=1)] = 2,
-    launcher: Annotated[str, typer.Option(help="The launcher of the ranks: openmpi, mpich or slurm.")] = "openmpi",
-    mpi: Annotated[str | None, typer.Option(help="MPI of the probe under slurm: openmpi or mpich.")] = None,
-    launcher_option: Annotated[list[str] | None, typer.Option(help="A word for the launcher; may be repeated.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File of the measurement.")] = Path("measurement.json"),
-    report: Annotated[Path | None, typer.Option(help="Write a report, one self-contained .html file.")] = None,
-    lines: Annotated[Path | None, typer.Option(help="Start nothing: read what couplet-probe has printed.")] = None,
-    nodes: Annotated[str | None, typer.Option(help="Rehearse nodes: ranks of each, as in 4,4.")] = None,
-    node_file: Annotated[Path | None, typer.Option(help="Rehearse nodes: the node of each rank, in a file.")] = None,
-    size: Annotated[str, typer.Option("--bytes", help="Message sizes, as in 4M or 64K,4M.")] = "4M",
-    curves: Annotated[bool, typer.Option(help="Also measure latency, bandwidth, overhead and gap.")] = True,
-    repetitions: Annotated[int, typer.Option(help="How often each cell is measured.", min=1)] = 10,
-    warm_up: Annotated[int, typer.Option(help="Exchanges before the first measured one.", min=0)] = 2,
-    half_star: Annotated[
-        int | None,
-        typer.Option(help="Pairs go from 0 to this minus 1. Default: half the cores, or the ranks of node 0.", min=1),
-    ] = None,
-    sub_groups: Annotated[int, typer.Option(help="Hot spots of a node that exchange at the same time.", min=1)] = 1,
-    partners: Annotated[str, typer.Option(help="Remote partners: spread over the nodes, or packed.")] = "spread",
-    off_diagonal: Annotated[
-        bool,
-        typer.Option("--off-diagonal", help="Also measure cells with unequal numbers of messages in and out."),
-    ] = False,
-    machine: Annotated[str | None, typer.Option(help="Name of the machine, if not the first host.")] = None,
-    save: Annotated[bool, typer.Option("--save", help="Also write a cost file: what Couplet's own ways cost.")] = False,
-    cost_file: Annotated[Path | None, typer.Option(help="Write it here, not where the library looks for it.")] = None,
-    cells: Annotated[bool, typer.Option(help="Measure cells. Without, only the cost file is written.")] = True,
+    ranks: options.Ranks = 2,
+    launcher: options.Launcher = "openmpi",
+    mpi: options.Mpi = None,
+    launcher_option: options.LauncherOption = None,
+    output: options.Output = Path("measurement.json"),
+    report: options.Report = None,
+    lines: options.Lines = None,
+    nodes: options.Nodes = None,
+    node_file: options.NodeFile = None,
+    size: options.Sizes = "4M",
+    curves: options.Curves = True,
+    repetitions: options.Repetitions = 10,
+    warm_up: options.WarmUp = 2,
+    half_star: options.HalfStar = None,
+    sub_groups: options.SubGroups = 1,
+    partners: options.Partners = "spread",
+    off_diagonal: options.OffDiagonal = False,
+    machine: options.Machine = None,
+    save: options.Save = False,
+    cost_file: options.CostFile = None,
+    cells: options.Cells = True,
 ) -> None:
     """Measure what communication costs here: every number of pairs inside a node and between nodes."""
     written: list[Path] = []
@@ -71,7 +66,7 @@ def probe(
         _check_meaning(context, with_cells, lines)
         _check_machine(machine)
         place = _place(cost_file, repetitions) if save else None
-        results = [("--output", output), ("--report", report)] * with_cells + [("--cost-file", place)]
+        results = [("--output", output), ("--report", report)] * with_cells + _saved_files(place)
         check_outputs([("--lines", lines), ("--node-file", node_file)], results)
         if with_cells:
             node_of_rank = _node_of_rank(nodes, node_file)
@@ -87,14 +82,14 @@ def probe(
             document = collector.measurement()
             write_document(output, document)
             written.append(output)
-            print(f"written: {output} ({len(collector.cells)} cells)")
+            say(f"written: {output} ({len(collector.cells)} cells)")
             _say_what_half_star_did(half_star, collector)
             measured = Measurement.from_json(document, str(output))
             if report is not None:
                 from couplet.cost.report import report as make_report
 
                 write_text(report, make_report(measured))
-                print(f"written: {report}")
+                say(f"written: {report}")
             _summarize(measured)
         if place is not None:
             from couplet.cli.probe_links import save as save_costs
@@ -107,9 +102,17 @@ def _summarize(measured: Measurement) -> None:
     from couplet.cost.tables import aligned, faster_order, loggp_rows
 
     for size in measured.message_sizes:
-        print(faster_order(measured, size))
+        say(faster_order(measured, size))
     if measured.loggp:
-        print("\n".join(aligned(loggp_rows(measured.loggp), indent="")))
+        say(*aligned(loggp_rows(measured.loggp), indent=""))
+
+
+def _saved_files(place: Path | None) -> list[tuple[str, Path | None]]:
+    """The cost file, and where one that is there already may be kept."""
+    from couplet.cli.probe_links import before_of
+
+    kept = [("--save", before_of(place))] if place is not None and place.exists() else []
+    return [("--cost-file", place), *kept]
 
 
 def _has_cells(cells: bool, save: bool, cost_file: Path | None) -> bool:
@@ -151,7 +154,7 @@ def _told_if_interrupted(written: list[Path]) -> Iterator[None]:
     except SystemExit as ended:
         if isinstance(ended.code, int) and ended.code > _SIGNALLED:
             what = f"only {', '.join(map(str, written))} was written" if written else "nothing was written"
-            print(f"couplet: the probe was interrupted; {what}", file=sys.stderr)
+            say(f"couplet: the probe was interrupted; {what}", file=sys.stderr)
         raise
 
 
@@ -211,7 +214,7 @@ def _say_what_half_star_did(half_star: int | None, collector: Collector) -> None
         for kind in ("intra", "inter")
     }
     if half_star is not None and min(most.values()) < half_star - 1:
-        print(
+        say(
             f"couplet: note: --half-star {half_star} asks for up to {half_star - 1} pairs, and there are partners for "
             f"{most['intra']} inside a node and {most['inter']} between nodes",
             file=sys.stderr,
@@ -297,8 +300,9 @@ def _run(command: list[str], collector: Collector) -> None:
     try:
         with uninterrupted():
             process = subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-            )
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                errors="replace",  # a launcher may print names in another encoding
+            )  # fmt: skip
         assert process.stdout is not None
         with _progress(process.stdout, collector) as lines:
             for line in lines:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from couplet.cli.interrupts import uninterrupted
+from couplet.cli.outputs import say
 
 if TYPE_CHECKING:
     from couplet.cost.machine import Collector
@@ -56,6 +57,23 @@ class Run:
     @property
     def title(self) -> str:
         return self.name or self.what
+
+    @property
+    def programs(self) -> list[tuple[str, int]]:
+        """Name and ranks of each program of the universe. Messages go from one program to another."""
+        if self.what == "messages" and self.ranks == 2:
+            return [("first", 1), ("second", 1)]
+        return [("probe", self.ranks)]
+
+    def identities(self) -> list[dict[str, str]]:
+        """What each process has to be told of itself; one process without a universe is told nothing."""
+        if self.ranks == 0:
+            return [{}]
+        return [
+            {"COUPLET_PROGRAM": name, "COUPLET_RANK": str(rank), "COUPLET_SIZE": str(size)}
+            for name, size in self.programs
+            for rank in range(size)
+        ]
 
 
 def all_runs(members: int, file_directory: Path) -> list[Run]:
@@ -103,6 +121,7 @@ def measure(ranks: int, repetitions: int) -> Collector:
 def save(ranks: int, repetitions: int, machine: str | None, path: Path) -> None:
     """Measures, writes the cost file, and says so."""
     from couplet.cost.machine import count_of_curves, save_costs
+    from couplet.cost.tables import aligned, link_rows
 
     host = socket.gethostname()
     document = measure(ranks, repetitions).document(machine or host, [host])
@@ -111,13 +130,20 @@ def save(ranks: int, repetitions: int, machine: str | None, path: Path) -> None:
     save_costs(document, path)
     warn(doubts, path)
     if before is not None:
-        print(
+        say(
             f"couplet: warning: the file that was there is kept as {before}; to use it again: mv {before} {path}",
             file=sys.stderr,
         )
     counted = count_of_curves(document)
     shown = ", ".join(f"{number} of {name}" for name, number in counted.items())
-    print(f"written: {path} (curves: {shown})")
+    say(f"written: {path} (curves: {shown})")
+    if document["links"]:
+        say(*aligned(link_rows(document), indent=""))
+
+
+def before_of(path: Path) -> Path:
+    """Returns where the file at ``path`` is kept if a doubtful one replaces it."""
+    return path.with_name(f"{path.name}.before")
 
 
 def _keep(path: Path) -> Path | None:
@@ -125,11 +151,11 @@ def _keep(path: Path) -> Path | None:
 
     A copy of an earlier time is not replaced by a file that is itself doubtful.
     """
-    from couplet.cost.documents import read_text, write_text
+    from couplet.cost.documents import write_bytes
     from couplet.cost.errors import DocumentError
     from couplet.cost.machine import load_costs
 
-    before = path.with_name(f"{path.name}.before")
+    before = before_of(path)
     if not path.exists():
         return None
     try:
@@ -137,18 +163,18 @@ def _keep(path: Path) -> Path | None:
     except DocumentError:
         is_doubtful = True
     if not (is_doubtful and before.exists()):
-        write_text(before, read_text(path))
+        write_bytes(before, path.read_bytes())
     return before
 
 
 def warn(doubts: list[str], path: Path) -> None:
     """Says on standard error why the file may not tell what the ways cost."""
     for text in doubts[:MAX_SHOWN_DOUBTS]:
-        print(f"couplet: warning: {text}", file=sys.stderr)
+        say(f"couplet: warning: {text}", file=sys.stderr)
     if len(doubts) > MAX_SHOWN_DOUBTS:
-        print(f"couplet: warning: and {len(doubts) - MAX_SHOWN_DOUBTS} more, in the file", file=sys.stderr)
+        say(f"couplet: warning: and {len(doubts) - MAX_SHOWN_DOUBTS} more, in the file", file=sys.stderr)
     if doubts:
-        print(
+        say(
             f"couplet: warning: {path} may make the library choose slow ways; measure again when the host has nothing "
             "else to do, or remove the file",
             file=sys.stderr,
@@ -180,8 +206,8 @@ def _output(run: Run, words: list[str], programs: tuple[Path, Path], folder: Pat
         if run.ranks:
             environment |= ends.enter_context(_hub(hub, run, folder))
         started = [
-            ends.enter_context(_process([str(program), *words], environment | {"COUPLET_RANK": str(rank)}))
-            for rank in range(max(run.ranks, 1))
+            ends.enter_context(_process([str(program), *words], environment | identity))
+            for identity in run.identities()
         ]
         return _first_lines(started, run)
 
@@ -212,8 +238,9 @@ def _process(command: list[str], environment: dict[str, str]) -> Iterator[subpro
     try:
         with uninterrupted():
             process = subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True
-            )
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True,
+                errors="replace",
+            )  # fmt: skip
         yield process
     finally:
         if process is not None:
@@ -241,7 +268,8 @@ def _hub(hub: Path, run: Run, folder: Path) -> Iterator[dict[str, str]]:
     secret = folder / "secret"
     secret.write_text(secrets.token_hex(32) + "\n")
     secret.chmod(0o600)
-    command = [str(hub), "--programs", f"probe:{run.ranks}", "--listen", "127.0.0.1:0", "--secret-file", str(secret)]
+    programs = ",".join(f"{name}:{size}" for name, size in run.programs)
+    command = [str(hub), "--programs", programs, "--listen", "127.0.0.1:0", "--secret-file", str(secret)]
     with _process(command, _environment()) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline().strip() for _ in range(2)]
@@ -250,8 +278,4 @@ def _hub(hub: Path, run: Run, folder: Path) -> Iterator[dict[str, str]]:
             process.terminate()
             _, errors = process.communicate(timeout=_HUB_TIMEOUT_S)
             raise CostError(f"the hub did not start: {errors.strip() or 'it said nothing'}")
-        yield told | {
-            "COUPLET_SECRET_FILE": str(secret),
-            "COUPLET_PROGRAM": "probe",
-            "COUPLET_SIZE": str(run.ranks),
-        }
+        yield told | {"COUPLET_SECRET_FILE": str(secret)}

@@ -37,6 +37,12 @@ ALLOCATION_OPTIONS = {
 }
 # Options that the allocation and the step both need.
 SHARED_OPTIONS = {"--ntasks-per-node", "--ntasks-per-core", "--ntasks-per-socket"}
+# What has a key of its own, and what `couplet run` says itself.
+_KEYS = {
+    **{"-n": "ranks", "--ntasks": "ranks", "-N": "nodes", "--nodes": "nodes"},
+    **{"-c": "threads", "--cpus-per-task": "threads"},
+}
+_OURS = {"-J", "--job-name", "--jobid", "--het-group"}
 _NAMES_NODES = ("-w", "--nodelist", "-r", "--relative", "-x", "--exclude", "-m", "--distribution")
 _JOB_LINE = re.compile(r"couplet-job (\d+) (\d+) (\S+)")
 
@@ -63,6 +69,23 @@ def split_options(options: list[str]) -> tuple[list[str], list[str]]:
         for words in chosen:
             words.append(word)
     return allocation, step
+
+
+def mistaken_option(options: list[str]) -> tuple[str, str] | None:
+    """Returns what is wrong with the first option that a program may not have, and what to do; None if all are good."""
+    for word in options:
+        name = word.split("=", 1)[0] if word.startswith("--") else word[:2]
+        if not word.startswith("-"):
+            continue
+        if name in _KEYS:
+            return f"{name} in launcher_options is the key {_KEYS[name]}", f"{_KEYS[name]} = N"
+        if name in _OURS:
+            return f"{name} in launcher_options is set by couplet run", "leave it out"
+        full = sorted(one for one in {*ALLOCATION_OPTIONS, *SHARED_OPTIONS, *_KEYS, *_OURS} if one.startswith(name))
+        if word.startswith("--") and len(name) > 2 and full and name not in full:
+            text = f"{name} in launcher_options is not written in full, so the job of the program would not get it"
+            return text, " or ".join(full)
+    return None
 
 
 def only_options(options: list[str], names: set[str]) -> list[str]:
@@ -94,8 +117,9 @@ def ask(*command: str) -> str:
     """Returns what one of Slurm's commands prints. Raises SlurmError with its text if it fails."""
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ANSWER_S, check=False
-        )
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=ANSWER_S,
+            check=False,
+        )  # fmt: skip
     except FileNotFoundError as error:
         raise SlurmError(f"{command[0]} is not installed here") from error
     except subprocess.TimeoutExpired as error:

@@ -110,12 +110,16 @@ def submit(text: str, directory: Path) -> str:
     if sbatch is None:
         raise SlurmError("sbatch is not installed here; couplet run --submit --print shows the script")
     done = subprocess.run(
-        [sbatch, "--parsable"], input=text, cwd=directory, capture_output=True, text=True, check=False
-    )
+        [sbatch, "--parsable"], input=text, cwd=directory, capture_output=True, text=True, errors="replace",
+        check=False,
+    )  # fmt: skip
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()
         hint = ""
         if "#SBATCH hetjob" in text:
             hint = "\nIf this Slurm has no heterogeneous jobs, add --separate-jobs: then each program gets its own job."
         raise SlurmError(f"sbatch has refused the job: {said}{hint}")
-    return done.stdout.strip().split(";")[0]
+    job = done.stdout.strip().split(";")[0]
+    if not job.isdigit():
+        raise SlurmError(f"sbatch has not said the number of the job, but {done.stdout.strip()!r}; see squeue")
+    return job

@@ -19,6 +19,18 @@ MEASUREMENT = "couplet.cost.measurement"
 MACHINE = "couplet.cost.machine"
 EXCHANGE_RECORD = "couplet.exchange.record"
 VERSION = 1
+_KINDS = {
+    MODEL: "a model",
+    MEASUREMENT: "a measurement",
+    MACHINE: "a cost file of `couplet probe --save`",
+    EXCHANGE_RECORD: "a record of exchanges",
+}
+_SOURCES = {
+    MODEL: "make one of a measurement, as with `couplet fit measurement.json -o model.json`",
+    MEASUREMENT: "`couplet probe` writes one, as measurement.json",
+    MACHINE: "`couplet probe --save` writes one",
+    EXCHANGE_RECORD: "`couplet run --record-exchanges` writes them",
+}
 MAX_DOCUMENT_BYTES = 256 << 20
 MAX_INTEGER = 1 << 62
 _MAX_EXACT = 1 << 53
@@ -96,17 +108,12 @@ def check_document(document: object, name: str, where: str) -> None:
     if not isinstance(document, dict) or not isinstance(document.get("schema"), str):
         raise DocumentError(f'{where}: has no "schema"; a file of the cost model begins with "schema": "{name}"')
     if document["schema"] != name:
+        found = _KINDS.get(document["schema"], f'a "{document["schema"]}"')
         if (document["schema"], name) == (MEASUREMENT, MODEL):
-            raise DocumentError(
-                f"{where}: is a measurement, and a model is needed: make one with `couplet fit {where} -o model.json`"
-            )
-        hint = {
-            MEASUREMENT: "; make a model of it with `couplet fit`",
-            MODEL: "; it is made by `couplet fit`",
-            MACHINE: "; it is made by `couplet probe --save`, and read by the library",
-            EXCHANGE_RECORD: "; give it to `couplet predict --recorded`",
-        }
-        raise DocumentError(f'{where}: is a "{document["schema"]}"{hint.get(document["schema"], "")}, not a "{name}"')
+            source = f"make one with `couplet fit {where} -o model.json`"
+        else:
+            source = _SOURCES[name]
+        raise DocumentError(f"{where}: is {found}, and {_KINDS[name]} is needed: {source}")
     if type(document.get("version")) is not int or document["version"] != VERSION:
         raise SchemaVersionError(
             f"{where}: schema version {document.get('version')} of {name} is not known; this installation reads "
@@ -133,13 +140,18 @@ def check_writable(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Writes a text as ``write_bytes`` does. A byte of a name that is not UTF-8 is written as its number."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file in full or not at all: the old file stays until the new one is complete."""
     check_writable(path)
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
             mask = os.umask(0)
             os.umask(mask)
             Path(temporary).chmod(0o666 & ~mask)

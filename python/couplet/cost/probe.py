@@ -74,6 +74,7 @@ class Collector:
     _curves: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _loggp: dict[str, _Loggp] = field(default_factory=dict)
     _line: int = 0
+    _begun: bool = False
 
     @property
     def hot_spot_count(self) -> int:
@@ -97,6 +98,13 @@ class Collector:
     def _take(self, words: list[str]) -> None:
         kind, values, document = words[0], words[1:], self._document
         if kind == "couplet-probe":
+            if self._begun:
+                raise DocumentError(
+                    "couplet-probe has begun twice: give the lines of one run. If it was one run, every rank was alone "
+                    "in its MPI_COMM_WORLD: start the probe of the launcher's MPI; Slurm has to be told which one it "
+                    "is, as in --launcher-option=--mpi=pmix"
+                )
+            self._begun = True
             if values != [OUTPUT_VERSION]:
                 raise DocumentError(
                     f"couplet-probe prints version {' '.join(values)}, and {OUTPUT_VERSION} is read here"

@@ -13,6 +13,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,10 @@ def _of_records(
     programs = documents[0][1]["programs"]
     if any(document["programs"] != programs for _, document in documents):
         raise DocumentError(f"{path}: its records do not name the same programs, so they are not of one run")
-    size = sum(one["size"] for one in programs)
+    firsts = [0, *accumulate(one["size"] for one in programs)]
+    size = firsts.pop()
+    if [one["first_rank"] for one in programs] != firsts:
+        raise DocumentError(f"{path}: the ranks of its programs do not follow one another from 0, so it is damaged")
     lines = [_line_of_record(where, document, size) for where, document in documents]
     first, count = _chosen_ranks(path, programs, program)
     return _sum(path, lines, first, count, exchange)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from statistics import quantiles
+from typing import Any
 
 from couplet.cost.directions import Directions
 from couplet.cost.fit import Fitted
@@ -34,11 +35,6 @@ def small(seconds: float) -> str:
 def pairs(value: Fraction) -> str:
     """Returns a number of pairs: halves with one decimal, other fractions (of bytes) with three."""
     return half_up(value, 1 if (value * 10).denominator == 1 else 3)
-
-
-def printable(line: str) -> str:
-    """Returns a line as a terminal may have it: a character that is no sign, such as an escape, becomes its number."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
 
 
 def list_of(numbers: Sequence[int]) -> str:
@@ -152,6 +148,24 @@ def loggp_rows(ways: Sequence[LogGP]) -> list[list[str]]:
         per_byte = one.gap_per_byte_s
         rate = f"{1e-9 / per_byte:.3f}" if per_byte > 0.0 else "-"
         rows.append([one.name, *(f"{1e6 * time:.3f}" for time in times), f"{1e9 * per_byte:.4f}", rate])
+    return rows
+
+
+def link_rows(costs: dict[str, Any]) -> list[list[str]]:
+    """Returns a table of the links in a cost file, its head first."""
+    rows = [["link", "latency us", "of bytes", "bandwidth GB/s", "by", "at bytes"]]
+    for name in dict.fromkeys(entry["link"] for entry in costs["links"]):
+        points = [
+            (point["bytes"], point["time_s"], entry["way"])
+            for entry in costs["links"]
+            if entry["link"] == name
+            for point in entry["points"]
+        ]
+        least = min(point[0] for point in points)
+        latency_s = min(seconds for size, seconds, _ in points if size == least)
+        rates = [(size / seconds * 1e-9, way, size) for size, seconds, way in points if seconds > 0.0]
+        rate, way, size = max(rates, default=(0.0, "-", 0))
+        rows.append([name, f"{1e6 * latency_s:.3f}", str(least), f"{rate:.3f}" if rates else "-", way, str(size)])
     return rows
 
 

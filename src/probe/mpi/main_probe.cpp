@@ -99,7 +99,7 @@ int choose_half_star(const World& world, const Options& options) {
   if (options.half_star != 0) {
     return options.half_star;
   }
-  if (!options.node_of_rank.empty()) {  // a simulated node: it has as many pairs as ranks
+  if (!options.node_of_rank.empty()) {  // a rehearsed node: it has as many pairs as ranks
     return std::max(min_half_star,
                     static_cast<int>(std::count(world.node_of_rank.begin(), world.node_of_rank.end(), 0)));
   }
@@ -114,11 +114,19 @@ void print_times(const std::vector<double>& times) {
   std::fflush(stdout);
 }
 
+// How ranks were grouped into nodes. SimGrid's MPI calls itself SMPI.
+const char* node_source(const Options& options, const char* library) {
+  if (std::strncmp(library, "SMPI", 4) == 0) {
+    return "simulated";
+  }
+  return options.node_of_rank.empty() ? "hosts" : "given";
+}
+
 // What the reader of the lines cannot tell from the times.
-void print_options(const Options& options) {
+void print_options(const Options& options, const char* library) {
   std::printf("option sub_groups %d\noption partners %s\noption nodes %s\noption warm_up %d\noption repetitions %d\n",
               options.sub_groups, options.partners == Partners::packed ? "packed" : "spread",
-              options.node_of_rank.empty() ? "hosts" : "given", options.warm_up, options.repetitions);
+              node_source(options, library), options.warm_up, options.repetitions);
 }
 
 // Returns the seconds of each repetition: the time of the hot spot that takes longest.
@@ -234,7 +242,7 @@ int main(int count, char** words) {
   MPI_Get_library_version(library.data(), &length);
   if (world.rank == 0) {
     std::printf("couplet-probe 1\nmpi %.*s\n", static_cast<int>(std::strcspn(library.data(), "\n\r")), library.data());
-    print_options(options);
+    print_options(options, library.data());
   }
   if (const auto wrong = find_nodes(world, options); !wrong.empty()) {
     return refuse(world, wrong);

@@ -14,7 +14,7 @@ const char* const usage =
     "                        and gap are measured, too (none)\n"
     "  --node-of-rank N,...  the node of each rank, from 0 on (the hosts)\n"
     "  --half-star N         pairs go from 0 to N - 1 (half the cores of the node, or the ranks of node 0 if\n"
-    "                        --node-of-rank is given; at least 2)\n"
+    "                        --node-of-rank is given; at least 3)\n"
     "  --repetitions N       of each cell (10)\n"
     "  --warm-up N           exchanges before them (2)\n"
     "  --sub-groups N        hot spots that exchange at the same time (1)\n"
