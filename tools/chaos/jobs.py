@@ -14,7 +14,7 @@ from pathlib import Path
 from chaos.histories import Harm, Life, stopped_in_good_order
 from chaos.plan import Program
 
-PREFIX = "job:"  # of the name of a job as a target of a fault
+PREFIX = "job:"  # begins the name of a job as a target of a fault
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Job:
     mpi: str
     programs: list[Program] = field(default_factory=list)
     launcher: subprocess.Popen[bytes] | None = None
-    ranks: list[Rank] = field(default_factory=list)  # of the last launch
+    ranks: list[Rank] = field(default_factory=list)  # those that were launched last
     launches: int = 0
     due_s: float | None = None
     again_after_s: float | None = None  # once it has ended

@@ -1,4 +1,4 @@
-// An actor that is a rank of an MPI job. Each rank of the job is told its program, and its rank there, by its arguments.
+// An actor that is a rank of an MPI job. Its arguments say which program it belongs to, and its rank there.
 #include "../job.hpp"
 
 #include <couplet/couplet_mpi.h>
