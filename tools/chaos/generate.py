@@ -323,6 +323,8 @@ def generate_job(random: Random, seed: int) -> Plan:
     memory_mib = random.choice((24, 64)) if random.random() < 0.25 else 0
     faults = [make_fault_of_job(random, job, memory_mib > 0) for _ in range(random.choice((0, 1, 1, 2, 2, 3)))]
     faults.sort(key=lambda fault: fault.at_s)
+    if any(fault.again for fault in faults):  # the universe does not end with the job
+        programs.append(Program("keeper", 1, "b", ("join timeout=20", "idle s=15", "leave")))
     return Plan(seed, tuple(programs), tuple(faults), {}, False, memory_mib)
 
 
