@@ -153,7 +153,7 @@ Result<std::uint64_t> Reader::attach_to_newest(std::int64_t newer_than, From fro
     if (!record) {
       return gone.ok() ? record.status() : explain(former_launch ? Status(record.code(), gone.text()) : gone);
     }
-    former_launch = parse_place(record->parts.front().file).has_value();
+    former_launch = !record->parts.empty() && parse_place(record->parts.front().file).has_value();
     newer_than = static_cast<std::int64_t>(record->incarnation);
     const std::uint64_t attach_ns = again ? deadline_ns : std::max(deadline_ns, os::now_ns() + attach_patience_ns);
     const std::uint64_t told_ns = again ? agreement_ns : later(attach_ns, agreement_grace_ns);
