@@ -51,7 +51,7 @@ def test_what_was_found_once_stays_mended(plan: Path, tmp_path: Path) -> None:
 
 
 def window_plan(mpi: str, direct: int) -> Plan:
-    """One job that writes and reads a series in its window. A rank is stopped, another one is killed, and the job is
+    """One job that writes and reads a series in its window. A rank is stopped, and then the job is killed and
     started again; a program that is not of the job reads another series of the writer.
     """
     settings = {"COUPLET_SERIES_ETA_WINDOW": "1", "COUPLET_MPI_WINDOW_DIRECT": str(direct)}
@@ -72,7 +72,7 @@ def window_plan(mpi: str, direct: int) -> Plan:
         program("follower", 1, *followed),
         Program("gauge", 1, "b", gauge),
     )
-    faults = (Fault("stop", "holder/0", 1.0, 0.5), Fault("kill", "follower/0", 2.5, 0.2, again=True))
+    faults = (Fault("stop", "holder/0", 1.0, 0.4), Fault("kill", f"job:{mpi}", 1.8, 0.2, again=True))
     return Plan(1, programs, faults)
 
 
