@@ -7,6 +7,7 @@
 
 #include "os/clock.hpp"
 #include "series/reader.hpp"
+#include "series/window.hpp"
 
 namespace couplet::series {
 namespace {
@@ -131,7 +132,8 @@ Result<universe::SeriesRecord> Reader::agree_on_record(std::int64_t newer_than, 
 
 // Makes next_ an attachment to the newest incarnation above newer_than, complete on all ranks, and returns the ordinal
 // at which it begins. If that incarnation has just been superseded, its slots may be removed after it was found: then
-// the ranks look for the next one.
+// the ranks look for the next one. If it was in the window of a former launch of this MPI job, which was started again,
+// they wait for the next one.
 Result<std::uint64_t> Reader::attach_to_newest(std::int64_t newer_than, From from, std::uint64_t deadline_ns,
                                                std::uint64_t agreement_ns) {
   const bool again = attachment_ != nullptr;
@@ -144,12 +146,14 @@ Result<std::uint64_t> Reader::attach_to_newest(std::int64_t newer_than, From fro
                : why;
   };
   Status gone;
+  bool former_launch = false;
   for (;;) {
-    const bool waits = !again && gone.ok();
+    const bool waits = !again && (gone.ok() || former_launch);
     auto record = agree_on_record(newer_than, waits ? deadline_ns : look_until(deadline_ns), agreement_ns);
     if (!record) {
-      return gone.ok() ? record.status() : explain(gone);
+      return gone.ok() ? record.status() : explain(former_launch ? Status(record.code(), gone.text()) : gone);
     }
+    former_launch = !record->parts.empty() && parse_place(record->parts.front().file).has_value();
     newer_than = static_cast<std::int64_t>(record->incarnation);
     const std::uint64_t attach_ns = again ? deadline_ns : std::max(deadline_ns, os::now_ns() + attach_patience_ns);
     const std::uint64_t told_ns = again ? agreement_ns : later(attach_ns, agreement_grace_ns);

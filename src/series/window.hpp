@@ -9,12 +9,13 @@
 #include <string_view>
 
 #include "base/status.hpp"
+#include "channel/channel.hpp"
 #include "layout/copy_plan.hpp"
 
 namespace couplet::series {
 
 // libcouplet and libcouplet_mpi_* must be of the same build, since a class passes between them.
-inline constexpr std::string_view window_build = "window 3, " __VERSION__;
+inline constexpr std::string_view window_build = "window 4, " __VERSION__;
 
 // The same box of several steps: step n from source_offset + n x source_step to target + n x target_step.
 struct WindowSteps {
@@ -35,6 +36,8 @@ class Window {
 
   // Returns a number that is the same on all ranks of the job, and differs from that of other jobs.
   [[nodiscard]] virtual std::uint64_t job() const noexcept = 0;
+  // Says whether this member of the universe is a rank of the job.
+  [[nodiscard]] virtual bool has(channel::PeerId peer) const noexcept = 0;
   [[nodiscard]] virtual int rank() const noexcept = 0;  // in the job
   [[nodiscard]] virtual int size() const noexcept = 0;
   // "Open MPI v4.1.4"

@@ -399,6 +399,12 @@ Result<WindowPlace> place_for(Environment& environment, const universe::SeriesRe
         "{} are in the window of an MPI job, but this process has joined without one (set COUPLET_MPI_WINDOW_BYTES)",
         title);
   }
+  if (window->job() != place->job && window->has(record.parts[part].writer)) {
+    return fail(Code::not_found,
+                "{} were in the window of a former launch of this MPI job, and its program '{}' has not created the "
+                "series again in time",
+                title, record.program);
+  }
   if (window->job() != place->job) {
     return fail(Code::unsupported, "{} are in the window of another MPI job; only ranks of the same job can read them",
                 title);

@@ -30,6 +30,66 @@ from chaos.plan import Fault, Plan
 Mutation = Callable[[Run], None]
 
 
+def make_a_job(run: Run, *names: str, direct: int) -> None:
+    settings = {"COUPLET_MPI_WINDOW_DIRECT": str(direct)}
+    programs = [replace(p, mpi="mpich", environment=settings) if p.name in names else p for p in run.plan.programs]
+    run.plan = replace(run.plan, programs=tuple(programs))
+    calls_of(run, "ocean", "create")[0].facts["window"] = 1
+    calls_of(run, "reader", "open")[0].facts["route"] = "window"
+
+
+def fetch_while_the_writer_computes(run: Run, direct: int) -> None:
+    make_a_job(run, "ocean", "reader", direct=direct)
+    for each in [*calls_of(run, "ocean", "close"), *calls_of(run, "ocean", "leave")]:
+        each.begin_ns, each.end_ns = each.begin_ns + 20_000 * MS, (each.end_ns or 0) + 20_000 * MS
+    reads = [read(50 + 100 * index, 110 + 100 * index, step(10 * index, index)) for index in range(STEPS)]
+    replace_reads(run, *reads, read(700, 20_800, status="NOT_YET"))
+    life_of(run, "ocean").ended_ns = 25_000 * MS
+
+
+def leave_with_the_job(run: Run) -> None:
+    """Its ranks leave together: one waits for 60 s until the other one leaves."""
+    make_a_job(run, "ocean", "reader", direct=1)
+    for each in [*calls_of(run, "ocean", "leave")]:
+        each.begin_ns, each.end_ns = 61_000 * MS, 61_001 * MS
+    calls_of(run, "reader", "leave")[0].end_ns = 61_001 * MS
+    life_of(run, "ocean").ended_ns = life_of(run, "reader").ended_ns = 61_100 * MS
+
+
+def die_with_the_job(run: Run) -> None:
+    """MPI fails in a rank of which another one was killed."""
+    make_a_job(run, "ocean", "reader", direct=0)
+    replace_reads(run, read(50, 110, step(0, 0)), read(150, 160, status="ERROR_MPI", text="MPI_Win_flush"))
+    life_of(run, "ocean").calls = life_of(run, "ocean").calls[:-2]
+    for name in ("ocean", "reader"):
+        life = life_of(run, name)
+        life.killed_ns = life.ended_ns = 1000 * MS
+        run.harms.append(Harm("kill", f"{name}/0", 140 * MS, 1000 * MS))
+
+
+JOBS: list[Mutation] = [
+    lambda run: make_a_job(run, "ocean", "reader", direct=1),
+    lambda run: fetch_while_the_writer_computes(run, direct=0),
+    leave_with_the_job,
+    die_with_the_job,
+]
+
+
+@pytest.mark.parametrize("change", JOBS)
+def test_what_a_job_must_do_is_no_finding(change: Mutation) -> None:
+    run = good_run()
+    change(run)
+    assert check(run) == []
+
+
+def test_a_leave_that_no_rank_of_the_job_holds_up_is_too_long() -> None:
+    run = good_run()
+    leave_with_the_job(run)
+    for each in calls_of(run, "ocean", "leave"):
+        each.begin_ns = 4014 * MS
+    assert kinds(check(run)) == {"hang"}
+
+
 def crash(run: Run) -> None:
     life_of(run, "reader").exit_code = -11
 
@@ -197,6 +257,22 @@ def hold_up_for_nobody(run: Run) -> None:
     run.actors_ended_ns = 30_000 * MS
 
 
+def read_from_outside(run: Run) -> None:
+    """The series is in the window of a job, and the reader is not of the job."""
+    make_a_job(run, "ocean", direct=1)
+    calls_of(run, "reader", "open")[0].facts["route"] = "window"
+
+
+def read_beside_the_window(run: Run) -> None:
+    make_a_job(run, "ocean", "reader", direct=1)
+    calls_of(run, "reader", "open")[0].facts["route"] = "mapped"
+
+
+def no_call_waits_so_long(run: Run) -> None:
+    """The slots are mapped, so that nobody waits for a writer that computes."""
+    fetch_while_the_writer_computes(run, direct=1)
+
+
 def ranks_differ(run: Run) -> None:
     other = reading(1)
     other.number = 9
@@ -296,6 +372,7 @@ MUTANTS: dict[Mutation, str] = {
     **{misroute_message: "message-misrouted", message_twice: "message-twice", message_overtakes: "message-lost"},
     **{message_lost_after_leave: "message-lost", message_stuck: "message-stuck", both_wait: "message-stuck"},
     **{death_unnoticed: "death-unnoticed", leave_files: "left-behind", leave_a_process: "left-behind"},
+    **{read_from_outside: "wrong-route", read_beside_the_window: "wrong-route", no_call_waits_so_long: "hang"},
     **{hub_stays: "left-behind", remove_a_thesis: "removed-of-others"},
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.generate import generate
+from chaos.generate import FIRST_SEED_WITH_JOBS, generate
 from chaos.histories import Life
 from chaos.perform import ended_without_leaving
 from chaos.plan import Fault, Plan, Program, pieces_of, without
@@ -39,6 +39,35 @@ def test_seeds_make_all_kinds_of_faults_and_verbs() -> None:
         "idle",
         "leave",
     }
+
+
+def test_some_seeds_make_an_mpi_job_with_a_window() -> None:
+    assert not any(generate(seed).mpis() for seed in range(FIRST_SEED_WITH_JOBS - 300, FIRST_SEED_WITH_JOBS))
+    every = [generate(seed) for seed in range(FIRST_SEED_WITH_JOBS, FIRST_SEED_WITH_JOBS + 600)]
+    plans = [plan for plan in every if plan.mpis()]
+    assert len(every) / 8 < len(plans) < len(every) / 3
+    assert {mpi for plan in plans for mpi in plan.mpis()} == {"openmpi", "mpich"}
+    jobs = [[program for program in plan.programs if program.mpi] for plan in plans]
+    for job in jobs:
+        assert sum(line.startswith("create") and "window=1" in line for line in job[0].script) == 1
+        assert all(program.environment["COUPLET_SERIES_ETA0_WINDOW"] == "1" for program in job)
+        assert len({(program.node, program.mpi) for program in job}) == 1
+        assert all(
+            [line for line in program.script if line.split()[0] in ("join", "leave")][1:] == ["leave"]
+            for program in job
+        )
+    for plan in plans:  # or else the universe ends with the job, and there is no hub for the next launch
+        assert any(fault.again for fault in plan.faults) <= any(not program.mpi for program in plan.programs)
+    assert {program.environment["COUPLET_MPI_WINDOW_DIRECT"] for job in jobs for program in job} == {"0", "1"}
+    modes = {
+        word for job in jobs for p in job for line in p.script for word in line.split() if word.startswith("mode=")
+    }
+    assert modes == {"mode=hold", "mode=follow"}
+    faults = {
+        (fault.kind, fault.target.split(":")[0].split("/")[0], fault.again) for plan in plans for fault in plan.faults
+    }
+    assert faults >= {("kill", "job", True), ("kill", "ocean0", True), ("kill", "eye0", False), ("stop", "eye0", False)}
+    assert faults >= {("slow", "ocean0", False), ("kill", "hub", True), ("fill", "a", False), ("reset", "a", False)}
 
 
 def make_plan() -> Plan:

@@ -11,7 +11,8 @@ class FakeWindow final : public series::Window {
  public:
   FakeWindow(std::shared_ptr<FakeJob> job, int rank) : job_(std::move(job)), rank_(rank) {}
 
-  [[nodiscard]] std::uint64_t job() const noexcept override { return 7; }
+  [[nodiscard]] std::uint64_t job() const noexcept override { return job_->number; }
+  [[nodiscard]] bool has(channel::PeerId peer) const noexcept override { return job_->has(peer); }
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return FakeJob::ranks; }
   [[nodiscard]] const std::string& library() const noexcept override { return library_; }
@@ -62,6 +63,11 @@ class FakeWindow final : public series::Window {
 int FakeJob::rank_of(channel::PeerId peer) {
   const std::lock_guard lock(mutex_);
   return ranks_.try_emplace(peer, static_cast<int>(ranks_.size())).first->second;
+}
+
+bool FakeJob::has(channel::PeerId peer) {
+  const std::lock_guard lock(mutex_);
+  return ranks_.count(peer) > 0;
 }
 
 Result<series::Window::Piece> FakeJob::reserve(int rank, std::uint64_t bytes) {

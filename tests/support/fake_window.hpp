@@ -18,8 +18,10 @@ class FakeJob {
  public:
   static constexpr int ranks = 32;
   int ranks_a_node = 1;  // they map each other's memory
+  std::uint64_t number = 7;
 
   [[nodiscard]] int rank_of(channel::PeerId peer);
+  [[nodiscard]] bool has(channel::PeerId peer);
   // Adds a new piece to a rank's memory. The piece does not move.
   Result<series::Window::Piece> reserve(int rank, std::uint64_t bytes);
   void give_back(int rank, const series::Window::Piece& piece) noexcept;

@@ -73,6 +73,12 @@ def main() -> int:
         plan = Plan.from_json(options.plan.read_text()) if options.plan else generate(first + runs)
         runs += 1
         kept = options.keep / str(plan.seed)
+        missing = [why for mpi in plan.mpis() if (why := tree.lacks_mpi(mpi))]
+        if missing:
+            print(f"chaos: SKIPPED seed {plan.seed}: {', '.join(missing)}", flush=True)
+            continue
+        for mpi in plan.mpis():
+            tree.compile_actor(mpi)
         begun = time.monotonic()
         run = perform(tree, plan, kept)
         for note in set(run.notes) - notes:

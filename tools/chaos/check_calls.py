@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chaos.evidence import Evidence
+from chaos.evidence import SETTLE_NS, Evidence
 from chaos.histories import SECOND, Call, Finding, Life
 
 # A call may exceed its timeout by this, since the machine may be busy.
@@ -72,8 +72,10 @@ def check_time(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     end_ns = evidence.end_of(life, call)
     seconds = (end_ns - call.begin_ns) / SECOND - evidence.stopped_s(life.name, call.begin_ns, end_ns)
     outcome = f"returned {call.status}" if call.end_ns else f"had not returned when it was killed ({life.stacks})"
-    late = seconds > allowed + MARGIN_S  # only then it is asked whom it waited for, which takes long
-    if late and seconds > allowed + MARGIN_S + min(RANK_DELAY_S, evidence.alone_s(life, call)):
+    late = seconds > allowed + MARGIN_S or call.cpu_us / 1e6 > allowed + MARGIN_CPU_S
+    if late:  # only then it is asked whom it waited for, which takes long
+        allowed += evidence.held_up_by_job_s(life, call)
+    if seconds > allowed + MARGIN_S and seconds > allowed + MARGIN_S + min(RANK_DELAY_S, evidence.alone_s(life, call)):
         text = f"{call.name} {call.facts.get('k') or call.facts.get('h') or call.facts.get('f') or ''}"
         yield Finding("hang", f"{text} took {seconds:.1f} s, allowed are {allowed} s; it {outcome}", where(life, call))
     elif call.cpu_us / 1e6 > allowed + MARGIN_CPU_S:
@@ -90,7 +92,10 @@ def check_status(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding
     if call.name == "join":
         yield from check_join(evidence, life, call)
         return
-    if status in ALWAYS_STRANGE:
+    dying = status == "ERROR_MPI" and any(
+        one.killed_ns is not None and one.killed_ns <= end_ns + SETTLE_NS for one in evidence.fellows_in_job(life)
+    )
+    if status in ALWAYS_STRANGE and not dying:
         yield Finding("strange-error", f"{call.name} of {life.name}: {status}: {call.text}", where(life, call))
     short = evidence.run.plan.memory_mib or evidence.harmed(("files", "memory", "fill"), life.started_ns, end_ns)
     if status in SHORTAGE and not short:

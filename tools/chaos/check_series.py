@@ -36,6 +36,11 @@ class Made:
     puts: dict[int, list[Call]] = field(default_factory=dict)
     writers: list[Life] = field(default_factory=list)
 
+    @property
+    def in_window(self) -> bool:
+        """Says whether its slots are in the window of an MPI job."""
+        return bool(self.options.get("window"))
+
     @cached_property
     def steps(self) -> list[int]:
         """Returns the steps of rank 0, in order: an ordinal is an index into it."""
@@ -122,6 +127,7 @@ def check_series(evidence: Evidence) -> Iterator[Finding]:
     readings = [reading for life in evidence.run.lives for reading in readings_of(life)]
     for reading in readings:
         mine = [one for one in made if one.name == reading.name]
+        yield from check_route(evidence, reading, mine)
         yield from check_steps(reading, mine)
         yield from check_losses(reading, mine)
         yield from check_sums(reading, mine)
@@ -170,6 +176,16 @@ def delivered(reading: Reading) -> Iterator[tuple[Call, dict[str, Any]]]:
         if call.status == "OK":
             for step in call.facts["steps"]:
                 yield call, step
+
+
+def check_route(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
+    """What is in a window is read there, by ranks of its job, and nothing else is."""
+    route, at_ns = reading.opened.facts.get("route", ""), reading.opened.end_ns or 0
+    in_window = {one.in_window for one in made if one.writers[0].started_ns < at_ns}
+    mpis = {evidence.mpi_of(one.program) for one in made if one.in_window}
+    right = in_window == {route == "window"} and (route != "window" or evidence.mpi_of(reading.life.program) in mpis)
+    if in_window and not right:
+        yield Finding("wrong-route", f"it is read over '{route}'", reading.place(reading.opened))
 
 
 def check_steps(reading: Reading, made: list[Made]) -> Iterator[Finding]:
@@ -329,9 +345,13 @@ def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> It
 
 
 def silences_of_senders(evidence: Evidence, reading: Reading, made: Made) -> list[tuple[int, int]]:
-    """Returns the times in which a writer rank on another node, which sends only in its own calls, made none."""
+    """Returns the times in which a writer rank on another node, which sends only in its own calls, or whose memory is
+    read with calls of MPI, made none.
+    """
     in_calls = evidence.run.plan.settings.get("COUPLET_RELAY") == "in_calls"
     senders = [writer for writer in made.writers if in_calls and writer.node != reading.life.node]
+    if made.in_window and evidence.fetches(reading.life.program):
+        senders = made.writers
     return [span for writer in senders for span in evidence.silent_spans(writer)]
 
 
@@ -341,7 +361,8 @@ def seconds_of_senders(evidence: Evidence, reading: Reading, made: Made, begin_n
     return [
         sum(call.seconds for call in made.puts[writer.rank] if begin_ns <= call.begin_ns < end_ns and call.end_ns)
         for writer in made.writers
-        if in_calls and writer.node != reading.life.node
+        if (in_calls and writer.node != reading.life.node)
+        or (made.in_window and evidence.fetches(reading.life.program))
     ]
 
 

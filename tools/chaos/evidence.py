@@ -16,6 +16,16 @@ def settle_ns(harm: Harm) -> int:
     return SECOND if harm.kind == "busy" else SETTLE_NS
 
 
+def union_s(spans: Iterable[tuple[int, int]], begin_ns: int, end_ns: int) -> float:
+    """Returns the seconds between two times that are in at least one of the spans."""
+    total, at = 0, begin_ns
+    for first, last in sorted(spans):
+        first, last = max(first, at), min(last, end_ns)
+        if last > first:
+            total, at = total + last - first, last
+    return total / SECOND
+
+
 class Evidence:
     """A run, and the questions about it."""
 
@@ -23,6 +33,7 @@ class Evidence:
         self.run = run
         self.end_ns = max([run.actors_ended_ns, *(life.ended_ns or 0 for life in run.lives)])
         self.node_of = {life.name: life.node for life in run.lives}
+        self.program_of = {program.name: program for program in run.plan.programs}
 
     def lives(self, name: str) -> list[Life]:
         return [life for life in self.run.lives if life.name == name]
@@ -99,6 +110,53 @@ class Evidence:
             since_ns = None if call.name == "leave" else self.end_of(life, call)
         if since_ns is not None:
             yield since_ns, life.ended_ns or self.end_ns
+
+    def fellows_in_job(self, life: Life) -> list[Life]:
+        """Returns the other processes of its launch, if it is a rank of an MPI job."""
+        mpi = self.mpi_of(life.program)
+        if not mpi:
+            return []
+        return [
+            one
+            for one in self.run.lives
+            if one.name != life.name and one.life == life.life and self.mpi_of(one.program) == mpi
+        ]
+
+    def mpi_of(self, program: str) -> str:
+        return self.program_of[program].mpi if program in self.program_of else ""
+
+    def fetches(self, program: str) -> bool:
+        """Says whether this program of a job reads the window with calls of MPI, which may need the target's."""
+        found = self.program_of.get(program)
+        return bool(found and found.mpi and found.environment.get("COUPLET_MPI_WINDOW_DIRECT") == "0")
+
+    def held_up_by_job_s(self, life: Life, call: Call) -> float:
+        """Returns the seconds of a call in which a rank of an MPI job waited for another one, as it must: in join and
+        leave for those that are in no such call, and in whatever fetches for those that are in no call at all.
+        """
+        fellows = self.fellows_in_job(life)
+        together, end_ns = call.name in ("join", "leave"), self.end_of(life, call)
+        if not fellows or not (together or self.fetches(life.program)):
+            return 0.0
+        spans: list[tuple[int, int]] = []
+        for fellow in fellows:
+            if together:
+                spans += self.outside(fellow, call.name)
+            else:
+                spans += self.silent_spans(fellow)
+            for harm in self.run.harms:
+                if harm.target == fellow.name and harm.kind in ("stop", "slow"):
+                    spans.append((harm.from_ns, harm.until_ns or self.end_ns))
+        return union_s(spans, call.begin_ns, end_ns)
+
+    def outside(self, life: Life, name: str) -> Iterator[tuple[int, int]]:
+        """Returns the times in which a process was in no call of this name."""
+        since_ns = life.started_ns
+        for call in life.calls:
+            if call.name == name:
+                yield since_ns, call.begin_ns
+                since_ns = self.end_of(life, call)
+        yield since_ns, life.ended_ns or self.end_ns
 
     def alone_s(self, life: Life, call: Call) -> float:
         """Returns the seconds of a collective read or open in which another rank of its program, which lived, was in

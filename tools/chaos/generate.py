@@ -261,12 +261,83 @@ def rush(random: Random, plan: Plan) -> Plan:
     return replace(plan, programs=tuple(programs), memory_mib=0)
 
 
+def make_job(random: Random, writer: Writer) -> list[Program]:
+    """The programs of an MPI job: one writes a series in the window of the job, and the others read it."""
+    mpi, node = random.choice(("openmpi", "mpich")), random.choice("aab")
+    fetched = random.random() < 0.35  # by MPI, as if the ranks were on nodes of their own
+    readers = []
+    for name in ("eye0", "eye1")[: random.choice((1, 1, 2))]:
+        holds = random.random() < 0.6
+        if holds and random.random() < 0.6:
+            writer.required.append(name)
+        lines = ["join timeout=20", *read_lines(random, writer, holds), "leave"]
+        readers.append(Program(name, random.choice((1, 1, 2)), node, tuple(lines), mpi=mpi))
+    lines = [f"{line} window=1" if line.startswith("create") else line for line in write_lines(random, writer)]
+    if random.random() < 0.5:  # others read what is not in the window
+        lines.insert(1, "create series=salt elements=1000 grain=1 slots=4")
+        lines.insert(3, "put series=salt steps=1000 seconds=2 pause_us=2000")
+    programs = [Program(writer.name, writer.ranks, node, ("join timeout=20", *lines, "leave"), mpi=mpi), *readers]
+    share = (writer.elements + writer.ranks - 1) // writer.ranks * 8
+    room = writer.slots * (share + 8192) + (1 << 20)
+    asked = {f"COUPLET_SERIES_{writer.series.upper()}_WINDOW": "1", "COUPLET_MPI_WINDOW_DIRECT": str(int(not fetched))}
+    return [
+        replace(each, environment={**asked, "COUPLET_MPI_WINDOW_BYTES": str(room if each.name == writer.name else 0)})
+        for each in programs
+    ]
+
+
+def make_fault_of_job(random: Random, job: list[Program], limited: bool) -> Fault:
+    at_s = round(random.uniform(0.5, 9.0), 2)
+    for_s = random.choice((0.2, 1.0, 3.0, 4.5))
+    program = random.choice(job)
+    rank = f"{program.name}/{random.randrange(program.ranks)}"
+    kind = random.choice(("job", "job", "rank", "rank", "stop", "stop", "stop", "slow", "slow", "hub", "hub", "net"))
+    if limited and random.random() < 0.3:
+        return Fault("fill", job[0].node, at_s, for_s, random.choice((0, 64, 512)))
+    if kind in ("job", "rank"):
+        target = f"job:{program.mpi}" if kind == "job" else rank
+        return Fault("kill", target, at_s, random.choice((0.05, 0.3, 2.0)), again=random.random() < 0.7)
+    if kind == "hub":
+        again = random.choice((Fault("kill", "hub", at_s, 0.5, again=True), Fault("stop", "hub", at_s, for_s)))
+        return again if random.random() < 0.8 else Fault("kill", "hub", at_s)
+    if kind == "net":
+        node = job[0].node
+        return random.choice((Fault("cut", f"hub-{node}", at_s, for_s), Fault("reset", node, at_s)))
+    return Fault(kind, rank, at_s, for_s)
+
+
+def generate_job(random: Random, seed: int) -> Plan:
+    """A job with a window, and now and then programs that are not of the job."""
+    writer = Writer(random, 0)
+    job = make_job(random, writer)
+    programs = list(job)
+    if any("series=salt" in line for line in job[0].script):
+        mode = random.choice(("hold", "follow"))
+        lines = ["join timeout=20", f"open series=salt grain=1 mode={mode} timeout=15"]
+        lines += ["read series=salt timeout=1 patience=8 up_to=4"]
+        if random.random() < 0.5:  # it is told that it cannot
+            lines.append(f"open series={writer.series} grain={writer.grain} mode=follow timeout=5")
+        programs.append(Program("gauge", 1, random.choice("ab"), (*lines, "leave"), links(random)))
+    if random.random() < 0.25:
+        programs += make_talkers(random, 0)
+    memory_mib = random.choice((24, 64)) if random.random() < 0.25 else 0
+    faults = [make_fault_of_job(random, job, memory_mib > 0) for _ in range(random.choice((0, 1, 1, 2, 2, 3)))]
+    faults.sort(key=lambda fault: fault.at_s)
+    if any(fault.again for fault in faults):  # the universe does not end with the job
+        programs.append(Program("keeper", 1, "b", ("join timeout=20", "idle s=15", "leave")))
+    return Plan(seed, tuple(programs), tuple(faults), {}, False, memory_mib)
+
+
 THEMES = (crowd, orphans, siege, heavy_relay, rush)
 # Seeds below this one keep the plans that docs/chaos.md names.
 FIRST_SEED_WITH_THEMES = 10_000
+FIRST_SEED_WITH_JOBS = 1_000_000  # such as those of the date
 
 
 def generate(seed: int) -> Plan:
+    of_job = Random(f"job {seed}")
+    if seed >= FIRST_SEED_WITH_JOBS and of_job.random() < 0.2:
+        return generate_job(of_job, seed)
     random = Random(seed)
     plan = generate_plain(random, seed)
     if seed >= FIRST_SEED_WITH_THEMES and random.random() < 0.6:

@@ -144,3 +144,8 @@ def parse_history(text: str, ahead_ns: int = 0) -> tuple[list[Call], str]:
 def read_history(path: Path, life: Life, ahead_ns: int = 0) -> None:
     if path.exists():
         life.calls, life.stopped_itself = parse_history(path.read_text(errors="replace"), ahead_ns)
+
+
+def stopped_in_good_order(path: Path) -> bool:
+    """Says whether the actor of this history came to the end of its script."""
+    return path.exists() and '"c":"stop"}' in path.read_text(errors="replace")

@@ -51,17 +51,23 @@ class Performance:
         self.due.append((self.now_s() + seconds, action))
 
     def perform(self) -> Run:
-        self.begun_s = time.monotonic()
+        self.begun_s = self.stage.begun_s = time.monotonic()
         begun_ns = time.monotonic_ns()
         self.stage.start_hub()
         for actor in self.stage.actors:
-            actor.due_s = actor.program.start_s
+            actor.due_s = None if actor.program.mpi else actor.program.start_s
+        for job in self.stage.jobs.values():
+            job.due_s = job.programs[0].start_s
         faults = sorted(self.plan.faults, key=lambda fault: fault.at_s)
         while self.stage.look() and self.now_s() < DEADLINE_S:
             for actor in self.stage.actors:
                 if actor.due_s is not None and actor.due_s <= self.now_s():
                     actor.due_s = None
                     self.stage.start_actor(actor)
+            for job in self.stage.jobs.values():
+                if job.due_s is not None and job.due_s <= self.now_s():
+                    job.due_s = None
+                    self.stage.start_job(job)
             while faults and faults[0].at_s <= self.now_s():
                 self.happen(faults.pop(0))
             self.run_due(self.now_s())
@@ -142,6 +148,12 @@ class Performance:
             assert self.stage.hub is not None
             self.stage.hub.wait(20)
             return self.stage.start_hub if fault.again else self.nothing
+        if (job := self.stage.job_of(fault.target)) is not None:
+            self.harms += job.doom(harm, fault.for_s if fault.again else None)
+            if fault.target == job.name:
+                job.kill_all()
+            self.stage.look()
+            return self.nothing
         for actor in self.stage.actors:
             if actor.name == fault.target and actor.process is not None:
                 actor.lives[-1].killed_ns = harm.from_ns

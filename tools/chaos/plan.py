@@ -54,6 +54,9 @@ class Program:
     environment: dict[str, str] = field(default_factory=dict)
     start_s: float = 0.0
     required: bool = True
+    # openmpi or mpich: all programs of the plan that name the same one are one MPI job. "job:MPI" is then a target of
+    # the fault kill, which starts the whole job again, as does the kill of one of its ranks.
+    mpi: str = ""
 
     def lines(self, rank: int) -> list[str]:
         """Returns the lines of one rank."""
@@ -90,6 +93,10 @@ class Plan:
                 yield number, program, rank
                 number += 1
 
+    def mpis(self) -> list[str]:
+        """Returns the MPIs of its jobs."""
+        return sorted({program.mpi for program in self.programs if program.mpi})
+
     def to_json(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))
 
@@ -109,6 +116,7 @@ class Plan:
             lines[0] += f"  clock of node b ahead: {self.clock_ahead_s} s"
         for program in self.programs:
             extra = f" {program.environment}" if program.environment else ""
+            extra += f" in a job of {program.mpi}" if program.mpi else ""
             lines.append(
                 f"{program.name}: {program.ranks} ranks on node {program.node} from {program.start_s} s{extra}"
             )

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from chaos import jobs
 from chaos.histories import SECOND, Life, read_history
 from chaos.network import Network
 from chaos.plan import Plan, Program
@@ -44,6 +45,8 @@ class Stage:
     def __init__(self, tree: BuiltTree, plan: Plan, network: Network, directory: Path) -> None:
         self.tree, self.plan, self.network, self.directory = tree, plan, network, directory
         self.actors = [Actor(number, program, rank) for number, program, rank in plan.actors()]
+        self.jobs = jobs.jobs_of(plan.programs)
+        self.begun_s = 0.0
         self.hub: subprocess.Popen[bytes] | None = None
         self.hub_port = 0
         self.hub_ended_ns: int | None = None
@@ -115,25 +118,51 @@ class Stage:
         self.hub_port = int(line.rsplit(":", 1)[1])
 
     def start_actor(self, actor: Actor) -> None:
-        life = len(actor.lives)
-        script = self.directory / f"{actor.number}.script"
-        script.write_text("\n".join(actor.program.lines(actor.rank)) + "\n")
-        history = self.history(actor, life)
-        words = [actor.program.name, actor.rank, actor.program.ranks, life, self.plan.seed, actor.number]
-        prefix = [*self.network.prefix(actor.program.node), *self.clock(actor.program.node)]
-        command = [*prefix, str(self.tree.actor), *map(str, words), str(script)]
+        program = actor.program
+        command, life = self.next_life(actor)
         with (self.directory / "actors.log").open("ab") as log:
             actor.process = subprocess.Popen(
-                [*command, str(history)],
+                [*self.network.prefix(program.node), *self.clock(program.node), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=self.directory,
-                env=self.environment(actor.program.node, actor.program.environment),
+                env=self.environment(program.node, program.environment),
             )
-        facts = Life(actor.program.name, actor.rank, actor.number, life, actor.program.node)
-        facts.started_ns = time.monotonic_ns()
-        actor.lives.append(facts)
+        life.started_ns = time.monotonic_ns()
+
+    def start_job(self, job: jobs.Job) -> None:
+        """Starts all its ranks with one launcher. Each rank has the settings of its program."""
+        node = job.programs[0].node
+        commands, job.ranks, job.again_after_s = [], [], None
+        started_ns = time.monotonic_ns()
+        for actor in self.actors:
+            if actor.program.mpi == job.mpi:
+                command, life = self.next_life(actor)
+                own = [f"{name}={value}" for name, value in actor.program.environment.items()]
+                commands.append(["env", *own, *command])
+                life.started_ns = started_ns
+                job.ranks.append(jobs.Rank(life, self.history(actor, life.life)))
+        with (self.directory / "actors.log").open("ab") as log:
+            job.launcher = subprocess.Popen(
+                [*self.network.prefix(node), *self.clock(node), *job.command(commands)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                env=self.environment(node, job.environment(self.directory)),
+            )
+        job.launches += 1
+
+    def next_life(self, actor: Actor) -> tuple[list[str], Life]:
+        """Returns the command of the next process of an actor, and its life, which is yet without a time."""
+        life, program = len(actor.lives), actor.program
+        script = self.directory / f"{actor.number}.script"
+        script.write_text("\n".join(program.lines(actor.rank)) + "\n")
+        words = [program.name, actor.rank, program.ranks, life, self.plan.seed, actor.number, script]
+        command = [str(self.tree.actor(program.mpi)), *map(str, words), str(self.history(actor, life))]
+        actor.lives.append(Life(program.name, actor.rank, actor.number, life, program.node))
+        return command, actor.lives[-1]
 
     def clock(self, node: str) -> list[str]:
         """Returns the words before a command of a node whose clock differs. Every machine counts from its own start."""
@@ -164,7 +193,16 @@ class Stage:
                     actor.lives[-1].ended_ns, actor.lives[-1].exit_code = time.monotonic_ns(), code
                     actor.process = None
             busy = busy or actor.process is not None or actor.due_s is not None
+        for job in self.jobs.values():
+            job.look(time.monotonic() - self.begun_s)
+            busy = busy or job.launcher is not None or job.due_s is not None
         return busy
+
+    def job_of(self, target: str) -> jobs.Job | None:
+        """Returns the job that is meant by a target, or to which this rank belongs."""
+        named = target.removeprefix(jobs.PREFIX)
+        mpi = named if named != target else next((a.program.mpi for a in self.actors if a.name == target), "")
+        return self.jobs.get(mpi)
 
     def pids_of(self, target: str) -> list[int]:
         """Returns the processes of an actor, "hub" or "relay:NODE" (the process that serves, not its keeper)."""
@@ -172,6 +210,8 @@ class Stage:
             return [self.hub.pid] if self.hub is not None and self.hub.poll() is None else []
         if target.startswith("relay:"):
             return self.relays(target.split(":")[1])
+        if (job := self.job_of(target)) is not None:
+            return job.alive(target) if job.launcher is not None else []
         return [a.process.pid for a in self.actors if a.name == target and a.process is not None]
 
     def relays(self, node: str | None = None) -> list[int]:
@@ -214,11 +254,15 @@ class Stage:
                 continue
             life = actor.lives[-1]
             life.ended_at_deadline = life.killed_ns is None
-            with contextlib.suppress(OSError):
-                base = Path(f"/proc/{actor.process.pid}")
-                life.stacks = f"{(base / 'wchan').read_text()} {(base / 'syscall').read_text().split()[0]}"
+            life.stacks = stacks_of(actor.process.pid)
             actor.process.send_signal(signal.SIGKILL)
             actor.process.wait(20)
+        for job in self.jobs.values():
+            for rank in job.ranks if job.launcher is not None else ():
+                if rank.life.ended_ns is None and not job.harms:
+                    rank.life.ended_at_deadline = True
+                    rank.life.stacks = stacks_of(rank.pid)
+            job.kill_all()
         self.look()
 
     def histories(self) -> list[Life]:
@@ -284,3 +328,11 @@ class Stage:
         for path in self.mounted:
             subprocess.run(["umount", "-l", str(path)], capture_output=True)
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def stacks_of(pid: int | None) -> str:
+    """Returns where a process is in the system."""
+    with contextlib.suppress(OSError):
+        base = Path(f"/proc/{pid}")
+        return f"{(base / 'wchan').read_text()} {(base / 'syscall').read_text().split()[0]}"
+    return ""

@@ -90,11 +90,15 @@ couplet_status open_window(couplet_universe* universe, double timeout_s, std::ui
         std::string("couplet_join_mpi: COUPLET_MPI_WINDOW_BYTES is '") + text + "', no number of bytes";
     return couplet_private_fail(COUPLET_ERROR_CONFIG, why.c_str());
   }
+  std::int32_t self = 0;
+  if (const couplet_status status = couplet_universe_rank(universe, &self, nullptr); status != COUPLET_OK) {
+    return status;
+  }
   const double patience_s = std::isnan(timeout_s) ? default_window_timeout_s : timeout_s;
   const char* const direct = std::getenv("COUPLET_MPI_WINDOW_DIRECT");
-  auto window =
-      couplet::series::open_mpi_window(MPI_COMM_WORLD, bytes, direct == nullptr || std::string_view(direct) != "0",
-                                       couplet::os::deadline_after(patience_s));
+  auto window = couplet::series::open_mpi_window(MPI_COMM_WORLD, static_cast<couplet::channel::PeerId>(self), bytes,
+                                                 direct == nullptr || std::string_view(direct) != "0",
+                                                 couplet::os::deadline_after(patience_s));
   if (!window) {
     return couplet_private_fail(static_cast<couplet_status>(window.code()),
                                 ("couplet_join_mpi: " + window.status().text()).c_str());

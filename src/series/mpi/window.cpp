@@ -108,11 +108,14 @@ struct TypePair {
 
 class MpiWindow final : public Window {
  public:
-  static Result<std::unique_ptr<Window>> open(MPI_Comm job, std::uint64_t bytes, bool direct,
+  static Result<std::unique_ptr<Window>> open(MPI_Comm job, channel::PeerId self, std::uint64_t bytes, bool direct,
                                               std::uint64_t deadline_ns);
   ~MpiWindow() override = default;
 
-  [[nodiscard]] std::uint64_t job() const noexcept override { return job_; }
+  [[nodiscard]] std::uint64_t job() const noexcept override { return job_.number; }
+  [[nodiscard]] bool has(channel::PeerId peer) const noexcept override {
+    return std::find(job_.members.begin(), job_.members.end(), peer) != job_.members.end();
+  }
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return size_; }
   [[nodiscard]] const std::string& library() const noexcept override { return library_; }
@@ -160,7 +163,10 @@ class MpiWindow final : public Window {
   MPI_Win window_ = MPI_WIN_NULL;  // the memory of all ranks
   MPI_Request ending_ = MPI_REQUEST_NULL;
   bool ended_ = false;
-  std::uint64_t job_ = 0;
+  struct {
+    std::uint64_t number = 0;
+    std::vector<channel::PeerId> members;  // by rank
+  } job_;
   int rank_ = 0;
   int size_ = 0;
   std::byte* memory_ = nullptr;
@@ -173,7 +179,7 @@ class MpiWindow final : public Window {
   std::map<Form, Choice> choices_;
 };
 
-Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, std::uint64_t bytes, bool direct,
+Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, channel::PeerId self, std::uint64_t bytes, bool direct,
                                                 std::uint64_t deadline_ns) {
   auto made = std::make_unique<MpiWindow>();
   MPI_Request everybody = MPI_REQUEST_NULL;
@@ -194,8 +200,11 @@ Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, std::uint64_t byte
   MPI_Comm_set_errhandler(made->comm_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(made->comm_, &made->rank_);
   MPI_Comm_size(made->comm_, &made->size_);
-  COUPLET_TRY_VALUE(made->job_, os::random_bits());
-  COUPLET_TRY(check(MPI_Bcast(&made->job_, 1, MPI_UINT64_T, 0, made->comm_), "MPI_Bcast"));
+  COUPLET_TRY_VALUE(made->job_.number, os::random_bits());
+  COUPLET_TRY(check(MPI_Bcast(&made->job_.number, 1, MPI_UINT64_T, 0, made->comm_), "MPI_Bcast"));
+  made->job_.members.resize(static_cast<std::size_t>(made->size_));
+  COUPLET_TRY(check(MPI_Allgather(&self, 1, MPI_UINT32_T, made->job_.members.data(), 1, MPI_UINT32_T, made->comm_),
+                    "MPI_Allgather"));
   made->bytes_ = bytes == 0 ? 0 : bytes + page_bytes;  // one page more, so that the first piece can begin at a page
   COUPLET_TRY(made->allocate(direct));
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
@@ -471,9 +480,9 @@ Result<bool> MpiWindow::end() {
 
 }  // namespace
 
-Result<std::unique_ptr<Window>> open_mpi_window(MPI_Comm job, std::uint64_t bytes, bool direct,
+Result<std::unique_ptr<Window>> open_mpi_window(MPI_Comm job, channel::PeerId self, std::uint64_t bytes, bool direct,
                                                 std::uint64_t deadline_ns) {
-  return MpiWindow::open(job, bytes, direct, deadline_ns);
+  return MpiWindow::open(job, self, bytes, direct, deadline_ns);
 }
 
 }  // namespace couplet::series

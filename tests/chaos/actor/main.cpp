@@ -1,4 +1,5 @@
 // usage: actor PROGRAM RANK SIZE LIFE SEED NUMBER SCRIPT HISTORY      see actor.hpp; lines of the script: docs/chaos.md
+// As a rank of an MPI job it gets the same arguments.
 // Exit status: 0 the script was carried out, whatever the calls returned; 2 wrong arguments; 3 no memory for the
 // actor's own buffers; 4 the history cannot be written.
 #include <fstream>
@@ -6,6 +7,7 @@
 #include <thread>
 
 #include "actor.hpp"
+#include "job.hpp"
 
 namespace chaos {
 
@@ -19,7 +21,7 @@ void Actor::join(const Action& action) {
   const std::uint64_t begun = nanoseconds(CLOCK_MONOTONIC);
   for (;;) {
     history_.begin("join", piece(",\"timeout\":%.3f", options.timeout_s));
-    const auto status = history_.end(couplet_join(self_.program.c_str(), &options, &universe_));
+    const auto status = history_.end(join_universe(self_.program, options, &universe_));
     if (status == COUPLET_OK) {
       couplet_universe_group(universe_, &everybody_);
       return;
@@ -117,7 +119,8 @@ int main(int count, char** arguments) {
   if (!history.opened() || actions.empty()) {
     return 4;
   }
-  history.write("o", "start", "");
+  history.write("o", "start", chaos::piece(",\"pid\":%d", ::getpid()));
+  chaos::begin_job(self.program, self.rank);
   chaos::Actor actor(self, history);
   try {
     for (const auto& action : actions) {
@@ -128,5 +131,6 @@ int main(int count, char** arguments) {
     std::_Exit(3);
   }
   history.write("o", "stop", "");
+  chaos::end_job();
   return 0;
 }

@@ -45,10 +45,11 @@ void Actor::create(const Action& action) {
   options.required_timeout_s = action.real("required_timeout", 30);
   options.wait_timeout_s = action.real("wait", 2);
   options.CHAOS_EVICT_AFTER = action.real("evict", -1);
-  history_.begin("create",
-                 piece(",\"k\":\"%s\",\"life\":%llu,\"slots\":%llu,\"required\":\"%s\",\"evict\":%.3f", name.c_str(),
-                       static_cast<unsigned long long>(self_.life), static_cast<unsigned long long>(options.slots),
-                       required.c_str(), options.CHAOS_EVICT_AFTER));
+  history_.begin(
+      "create",
+      piece(",\"k\":\"%s\",\"life\":%llu,\"slots\":%llu,\"required\":\"%s\",\"evict\":%.3f,\"window\":%d", name.c_str(),
+            static_cast<unsigned long long>(self_.life), static_cast<unsigned long long>(options.slots),
+            required.c_str(), options.CHAOS_EVICT_AFTER, static_cast<int>(action.whole("window", 0))));
   if (history_.end(couplet_series_create(universe_, name.c_str(), COUPLET_UINT64, 1, &elements, &written.first,
                                          &written.stop, &options, &written.series)) == COUPLET_OK) {
     written_[name] = std::move(written);
