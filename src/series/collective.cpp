@@ -140,6 +140,10 @@ RecordSearch::Look RecordSearch::look(std::int64_t newer_than, std::uint64_t dea
     } catch (const std::bad_alloc&) {
       own.found = fail(Code::memory, "series '{}': there is not enough memory for its description", name_);
     }
+    const bool goes_on = os::now_ns() < deadline_ns;
+    if (goes_on && own.found.code() == Code::hub_lost && environment_.registry().may_ask(name_).ok()) {
+      own.found = Code::not_yet;  // the hub is away, and may come back
+    }
     own.interrupted = own.found.code() == Code::interrupted;
   } else {
     const auto slice = environment_.between_slices();

@@ -36,6 +36,7 @@ class CountingRegistry final : public testing::FileRegistry {
   struct Calls {
     std::function<void()> before;
     std::function<void()> after;
+    int away = 0;                  // the number of questions that the hub does not answer since it is away
     std::size_t more_writers = 0;  // that write nothing, and make the description longer
   };
   CountingRegistry(const SeriesWorld& world, const FakeEnvironment& environment, Asked& asked, Calls calls)
@@ -47,6 +48,7 @@ class CountingRegistry final : public testing::FileRegistry {
                                       std::uint64_t deadline_ns) override {
     ++asked_.questions;
     if (environment_.interrupt_now) return Code::interrupted;
+    if (asked_.questions <= calls_.away) return fail(Code::hub_lost, "the hub is away");
     if (calls_.before) calls_.before();
     auto record = FileRegistry::find(name, newer_than, deadline_ns);
     if (calls_.after) calls_.after();
@@ -278,6 +280,19 @@ TEST_F(PassingOn, AnInterruptOfOneRankEndsTheOpeningOfAll) {
       EXPECT_EQ(own.reader.code(), expected) << own.reader.status().text();
     });
   }
+}
+
+// A hub that is away for a short time is waited for, as by a rank that asks for itself.
+TEST_F(PassingOn, AHubThatIsAwayForAShortTimeIsWaitedFor) {
+  auto writer = create(8);
+  constexpr int ranks = 3;
+  Parties parties(LaneKind::shm, ranks);
+  parties.run([&](Party& party) {
+    Member own = member(party, {.away = 2});
+    open(own);
+    EXPECT_TRUE(own.reader.ok()) << own.reader.status().text();
+  });
+  EXPECT_EQ(asked.questions, 3);
 }
 
 // What exists is opened, also if no rank wants to wait.
