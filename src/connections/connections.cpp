@@ -515,8 +515,8 @@ void Connections::shut(std::uint64_t limit_ns, const std::function<void(engine::
     });
     return any;
   };
-  static_cast<void>(
-      patience.wait(engine_, [&] { return !under_way(); }, [] { return "the last bytes to be taken"; }));
+  static_cast<void>(patience.wait(
+      engine_, [&] { return !under_way(); }, [] { return "the last bytes to be taken"; }));
 }
 
 std::vector<ConnectionReport> Connections::report() const {

@@ -1,6 +1,7 @@
 // How long a process that is about to end waits for its peers: as long as one of them takes something of what was sent,
 // and for a limit after that. A peer that computes takes nothing and must not hold it; a slow network must not cost it
-// what it has sent. Used by message and connections when a member leaves. Tests: tests/unit/engine/peer_patience_test.cpp.
+// what it has sent. Used by message and connections when a member leaves.
+// Tests: tests/unit/engine/peer_patience_test.cpp.
 #pragma once
 
 #include <cstdint>

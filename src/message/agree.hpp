@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.hpp"
@@ -22,6 +23,12 @@ class Team {
   virtual Status minimum(std::span<std::int64_t> values, std::uint64_t deadline_ns) = 0;
   // The bytes of every member in order of rank (lengths may differ).
   virtual Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t deadline_ns) = 0;
+  // Gives the bytes of rank 0 to every member, in place. What the others bring is replaced.
+  virtual Status broadcast(std::string& bytes, std::uint64_t deadline_ns) {
+    COUPLET_TRY_VALUE(auto all, gather(rank() == 0 ? bytes : std::string(), deadline_ns));
+    bytes = std::move(all.front());
+    return {};
+  }
   // This member leaves the sequence of calls, because of an error or for good: the next call of the others fails with
   // `why`, an error. Does not wait.
   virtual void leave(const Status& /*why*/) noexcept {}

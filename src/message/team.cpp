@@ -37,7 +37,7 @@ Status merge_records(std::string& own, std::string_view other) {
   return {};
 }
 
-// The own part is missing: what comes from others is heard, and dropped.
+// The own part is missing, or that of rank 0 counts: what comes from others is heard, and dropped.
 Status merge_nothing(std::string& /*own*/, std::string_view /*other*/) {
   return {};
 }
@@ -216,6 +216,17 @@ Result<std::vector<std::string>> MessageTeam::gather(const std::string& bytes, s
   if (taken.ok()) return Result<std::vector<std::string>>(std::move(parts));
   leave(taken);  // the others have theirs
   return taken;
+}
+
+Status MessageTeam::broadcast(std::string& bytes, std::uint64_t deadline_ns) {
+  auto all = combine(
+      [&](std::string& own) {
+        if (rank() == 0) own = bytes;
+      },
+      merge_nothing, deadline_ns);
+  if (!all.ok()) return all.status();
+  bytes = std::move(*all);
+  return {};
 }
 
 // Into the part of each member.

@@ -46,6 +46,8 @@ class MessageTeam final : public Team {
   [[nodiscard]] int size() const noexcept override { return group_.size(); }
   Status minimum(std::span<std::int64_t> values, std::uint64_t deadline_ns) override;
   Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t deadline_ns) override;
+  // Up the tree goes nothing, and down the tree the bytes.
+  Status broadcast(std::string& bytes, std::uint64_t deadline_ns) override;
   void leave(const Status& why) noexcept override;
 
  private:

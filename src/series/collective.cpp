@@ -6,10 +6,16 @@
 #include <new>
 #include <vector>
 
+#include "os/clock.hpp"
+#include "universe/series_record.hpp"
+
 namespace couplet::series {
 namespace {
 
 constexpr std::string_view reader_rank = "reader rank";
+constexpr std::size_t max_passed_bytes = 1U << 20U;  // in one part
+// For how long rank 0 asks the hub for a record before the ranks agree whether to go on.
+constexpr std::uint64_t max_ask_ns = 200'000'000;
 
 // "<code> <sentence>"
 std::string encode(const Status& status) {
@@ -79,12 +85,134 @@ Status Agreement::minimum(AgreementPoint point, const Status& own, std::span<std
   return agree_on_minimum(team_, mine, reader_rank, values, deadline_ns);
 }
 
+Status Agreement::pass_on(std::string& bytes, std::size_t size, std::uint64_t deadline_ns) {
+  if (alone()) {
+    return {};
+  }
+  const bool gives = rank() == 0;
+  try {
+    std::string all;
+    std::string part;
+    all.reserve(gives ? 0 : size);
+    for (std::size_t offset = 0; offset < size; offset += max_passed_bytes) {
+      part = gives ? bytes.substr(offset, max_passed_bytes) : std::string();
+      COUPLET_TRY(team_.broadcast(part, deadline_ns));
+      all.append(gives ? std::string_view() : part);
+    }
+    if (!gives) {
+      bytes = std::move(all);
+    }
+  } catch (const std::bad_alloc&) {
+    Status why =
+        fail(Code::memory, "{} {}: no memory for the {} bytes that rank 0 passes on", reader_rank, rank(), size);
+    leave(why);
+    return why;
+  }
+  if (bytes.size() != size) {
+    Status why = fail(Code::protocol, "{} {}: rank 0 has passed on {} bytes, and has announced {}", reader_rank, rank(),
+                      bytes.size(), size);
+    leave(why);
+    return why;
+  }
+  return {};
+}
+
 void Agreement::leave(const Status& why) noexcept {
   if (!alone()) {
     std::array<char, 40> title{};
     const auto end = fmt::format_to_n(title.data(), title.size(), "{} {}", reader_rank, team_.rank());
     team_.leave(why.within({title.data(), end.out}));
   }
+}
+
+// ---- the record ----
+
+// Rank 0 asks the hub, and the others only see whether they were interrupted.
+RecordSearch::Look RecordSearch::look(std::int64_t newer_than, std::uint64_t deadline_ns) {
+  Look own;
+  if (agreement_.rank() == 0) {
+    const std::uint64_t until_ns = agreement_.alone() ? deadline_ns : std::min(deadline_ns, os::now_ns() + max_ask_ns);
+    try {
+      own.found = environment_.registry().find(name_, newer_than, until_ns);
+      if (own.found && !agreement_.alone()) {
+        own.description = universe::encode_record(*own.found);
+      }
+    } catch (const std::bad_alloc&) {
+      own.found = fail(Code::memory, "series '{}': there is not enough memory for its description", name_);
+    }
+    const bool goes_on = os::now_ns() < deadline_ns;
+    if (goes_on && own.found.code() == Code::hub_lost && environment_.registry().may_ask(name_).ok()) {
+      own.found = Code::not_yet;  // the hub is away, and may come back
+    }
+    own.interrupted = own.found.code() == Code::interrupted;
+  } else {
+    const auto slice = environment_.between_slices();
+    own.interrupted = slice.code() == Code::interrupted;
+    own.found = slice ? Status(Code::not_yet) : slice.status();
+  }
+  own.over = agreement_.alone() || own.interrupted || os::now_ns() >= deadline_ns;
+  return own;
+}
+
+// Rank 0 asks again and again, so that all hear soon if the call is over for one of them.
+Result<universe::SeriesRecord> RecordSearch::newest(std::int64_t newer_than, const universe::SeriesRecord* begun,
+                                                    std::uint64_t deadline_ns, std::uint64_t agreement_ns) {
+  const std::int64_t attaching = begun != nullptr ? static_cast<std::int64_t>(begun->incarnation) : -1;
+  for (;;) {
+    Look own = look(newer_than, deadline_ns);
+    // The first two are those of rank 0, which alone has found a record or not: -1.
+    std::array<std::int64_t, 5> values = {INT64_MAX, INT64_MAX, attaching, ~attaching, own.over ? 0 : 1};
+    if (agreement_.rank() == 0) {
+      values[0] = own.found ? static_cast<std::int64_t>(own.found->incarnation) : -1;
+      values[1] = static_cast<std::int64_t>(own.description.size());
+    }
+    COUPLET_TRY(agreement_.minimum(AgreementPoint::record, own.failure(), values, agreement_ns));
+    if (values[0] >= 0 && agreement_.alone()) {
+      return std::move(own.found);
+    }
+    if (values[0] >= 0 && values[2] == values[0] && ~values[3] == values[0]) {
+      return *begun;  // all ranks have begun to attach to it
+    }
+    if (values[0] >= 0) {
+      return pass_on(std::move(own), static_cast<std::uint64_t>(values[0]), static_cast<std::uint64_t>(values[1]),
+                     agreement_ns);
+    }
+    if (own.interrupted) {
+      return Code::interrupted;
+    }
+    if (values[4] == 0) {
+      const char* const why = own.over ? "no program has created it in time" : "another reader rank waits no longer";
+      return newer_than < 0 ? fail(Code::timeout, "series '{}' does not exist: {}", name_, why)
+                            : fail(Code::timeout, "series '{}' has no incarnation after {}", name_, newer_than);
+    }
+  }
+}
+
+// Passes what rank 0 has found on to all. The others take it as if they had found it.
+Result<universe::SeriesRecord> RecordSearch::pass_on(Look own, std::uint64_t incarnation, std::uint64_t bytes,
+                                                     std::uint64_t agreement_ns) {
+  if (bytes > universe::max_record_bytes) {
+    return fail(Code::protocol,
+                "series '{}': reader rank 0 passes on a description of {} bytes, at most {} are allowed", name_, bytes,
+                universe::max_record_bytes);
+  }
+  COUPLET_TRY(agreement_.pass_on(own.description, bytes, agreement_ns));
+  if (agreement_.rank() == 0) {
+    return std::move(own.found);
+  }
+  try {
+    own.found = universe::decode_record(own.description);
+    if (own.found) {
+      own.found->incarnation = incarnation;
+      environment_.registry().learned(*own.found, own.description);
+    }
+  } catch (const std::bad_alloc&) {
+    own.found = fail(Code::memory, "series '{}': there is not enough memory for its description", name_);
+  }
+  if (!own.found) {
+    agreement_.leave(own.found.status());
+  }
+  return std::move(own.found);
 }
 
 }  // namespace couplet::series

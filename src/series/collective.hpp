@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.hpp"
 #include "message/agree.hpp"
 #include "series/series.hpp"
+#include "universe/registry.hpp"
 
 namespace couplet::series {
 
@@ -32,6 +34,8 @@ inline constexpr std::uint64_t max_rank_delay_ns = 60'000'000'000;
 
 // The points at which the ranks of a reader agree, in the order of the sequences in which they come:
 //   open:    choice, then per incarnation of the series record, sources, start, opened
+//            (rank 0 alone asks the hub for the record. The point is repeated until there is one, or the call is over
+//            for some rank. Then rank 0 passes it on.)
 //   restart: record, sources, start, opened (nobody leaves the old incarnation before all have passed the last one)
 //   read:    plan (times, if the reader has an interval), copies (mismatch, if the writers disagree), again as long as
 //            steps are missing
@@ -73,11 +77,46 @@ class Agreement {
   [[nodiscard]] Status status(AgreementPoint point, const Status& own, std::uint64_t deadline_ns) {
     return minimum(point, own, {}, deadline_ns);
   }
+  // Passes the `size` bytes that rank 0 has on to all, in parts, so that no rank ever queues many of them for its
+  // neighbours. All ranks give the same size. A rank that fails alone leaves the sequence.
+  [[nodiscard]] Status pass_on(std::string& bytes, std::size_t size, std::uint64_t deadline_ns);
 
  private:
   message::Team& team_;
   Environment& environment_;
   std::uint64_t deadline_ns_ = UINT64_MAX;  // for the agreements of this call
+};
+
+// The search of the ranks of a reader for the newest record of a series, on which they agree. Rank 0 asks the hub,
+// which answers once for all of them, and passes the answer on.
+class RecordSearch {
+ public:
+  // All outlive this object.
+  RecordSearch(Agreement& agreement, Environment& environment, const std::string& name)
+      : agreement_(agreement), environment_(environment), name_(name) {}
+
+  // Returns the newest record above newer_than (-1: any), the same on all ranks. Returns timeout if the deadline of a
+  // rank has passed before, and interrupted if this rank was. begun: to which record this rank has begun to attach, or
+  // nullptr. If that is the newest one on all ranks, it is not passed on again.
+  Result<universe::SeriesRecord> newest(std::int64_t newer_than, const universe::SeriesRecord* begun,
+                                        std::uint64_t deadline_ns, std::uint64_t agreement_ns);
+
+ private:
+  // What a rank brings to the agreement.
+  struct Look {
+    Result<universe::SeriesRecord> found = Code::not_yet;  // by rank 0
+    std::string description;                               // the found record as bytes
+    bool interrupted = false;
+    bool over = false;  // the rank waits no longer
+    [[nodiscard]] Status failure() const { return found.status().error() ? found.status() : Status(); }
+  };
+  Look look(std::int64_t newer_than, std::uint64_t deadline_ns);
+  Result<universe::SeriesRecord> pass_on(Look own, std::uint64_t incarnation, std::uint64_t bytes,
+                                         std::uint64_t agreement_ns);
+
+  Agreement& agreement_;
+  Environment& environment_;
+  const std::string& name_;
 };
 
 }  // namespace couplet::series

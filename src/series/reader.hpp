@@ -111,8 +111,6 @@ class Reader {
     Status gone;  // an error if slots of that incarnation no longer exist, as when a newer one has superseded it
   };
   Status agree_on_choice(const Status& own, std::uint64_t deadline_ns);
-  Result<universe::SeriesRecord> agree_on_record(std::int64_t newer_than, std::uint64_t deadline_ns,
-                                                 std::uint64_t agreement_ns);
   Result<Attached> attach(universe::SeriesRecord record, From from, std::uint64_t deadline_ns,
                           std::uint64_t agreement_ns);
   Result<std::uint64_t> attach_to_newest(std::int64_t newer_than, From from, std::uint64_t deadline_ns,

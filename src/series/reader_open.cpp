@@ -111,25 +111,6 @@ Status Reader::agree_on_choice(const Status& own, std::uint64_t deadline_ns) {
   return {};
 }
 
-// Returns the newest record that any rank knows of.
-Result<universe::SeriesRecord> Reader::agree_on_record(std::int64_t newer_than, std::uint64_t deadline_ns,
-                                                       std::uint64_t agreement_ns) {
-  for (;;) {
-    auto record = environment_.registry().find(name_, newer_than, deadline_ns);
-    const Status found =
-        record.code() != Code::not_yet ? record.status()
-        : newer_than < 0 ? fail(Code::timeout, "series '{}' does not exist: no program has created it in time", name_)
-                         : fail(Code::timeout, "series '{}' has no incarnation after {}", name_, newer_than);
-    const auto incarnation = record ? static_cast<std::int64_t>(record->incarnation) : 0;
-    std::array<std::int64_t, 2> bounds = {incarnation, -incarnation};
-    COUPLET_TRY(agreement_.minimum(AgreementPoint::record, found, bounds, agreement_ns));
-    if (bounds[0] == -bounds[1]) {
-      return record;
-    }
-    newer_than = -bounds[1] - 1;  // the series was created again while the ranks asked
-  }
-}
-
 // Makes next_ an attachment to the newest incarnation above newer_than, complete on all ranks, and returns the ordinal
 // at which it begins. If that incarnation has just been superseded, its slots may be removed after it was found: then
 // the ranks look for the next one. If it was in the window of a former launch of this MPI job, which was started again,
@@ -149,7 +130,9 @@ Result<std::uint64_t> Reader::attach_to_newest(std::int64_t newer_than, From fro
   bool former_launch = false;
   for (;;) {
     const bool waits = !again && (gone.ok() || former_launch);
-    auto record = agree_on_record(newer_than, waits ? deadline_ns : look_until(deadline_ns), agreement_ns);
+    auto record = RecordSearch(agreement_, environment_, name_)
+                      .newest(newer_than, next_ ? &next_->record() : nullptr,
+                              waits ? deadline_ns : look_until(deadline_ns), agreement_ns);
     if (!record) {
       return gone.ok() ? record.status() : explain(former_launch ? Status(record.code(), gone.text()) : gone);
     }

@@ -69,6 +69,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   // SeriesRegistry
   Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) override;
   Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) override;
+  void learned(const SeriesRecord& record, const std::string& description) override;
   void writing(const std::string& name, std::uint64_t incarnation) override;
   Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
   Status reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
@@ -107,7 +108,6 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   void introduce();
   void hub_is_back();
   [[nodiscard]] RejoinMessage rejoin_message() const;
-  [[nodiscard]] std::vector<PeerRun> exceptions() const;
   [[nodiscard]] bool hub_may_return() const;
   [[nodiscard]] bool answers_may_come() const;
 

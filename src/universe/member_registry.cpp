@@ -117,6 +117,10 @@ Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_th
   return record;
 }
 
+void Member::learned(const SeriesRecord& record, const std::string& description) {
+  account_.found(record.name, record.incarnation, std::make_shared<const std::string>(description));
+}
+
 Status Member::note_series(NoteMessage note, std::uint64_t deadline_ns) {
   if (deadline_ns == unanswered) {
     note.request = requests_.next();

@@ -21,6 +21,32 @@ double seconds_setting(const std::string& text, double otherwise) {
   return fits ? value : otherwise;
 }
 
+// Returns the peers that are not present in their first incarnation, and all relays that have been there.
+std::vector<PeerRun> exceptions_of(const std::vector<PeerInfo>& ranks,
+                                   const std::map<channel::PeerId, PeerInfo>& relays) {
+  std::vector<PeerRun> runs;
+  for (std::size_t rank = 0; rank < ranks.size() && runs.size() < max_runs_per_message; ++rank) {
+    const auto& info = ranks[rank];
+    if (info.state == PeerState::present && info.incarnation == 0) {
+      continue;
+    }
+    const auto peer = static_cast<channel::PeerId>(rank);
+    auto* const last = runs.empty() ? nullptr : &runs.back();
+    if (last != nullptr && last->first + last->count == peer && last->state == info.state &&
+        last->incarnation == info.incarnation && last->node == info.node) {
+      ++last->count;
+    } else {
+      runs.push_back({peer, 1, info.state, info.incarnation, info.node});
+    }
+  }
+  for (const auto& [relay, info] : relays) {
+    if (info.state != PeerState::absent && runs.size() < max_runs_per_message) {
+      runs.push_back({relay, 1, info.state, info.incarnation, info.node});
+    }
+  }
+  return runs;
+}
+
 }  // namespace
 
 bool Member::hub_may_return() const {
@@ -117,35 +143,10 @@ RejoinMessage Member::rejoin_message() const {
   message.contact = contact_;
   message.programs = programs_;
   if (complete_) {
-    message.exceptions = exceptions();
+    message.exceptions = exceptions_of(ranks_, relays_);
   }
   message.series = account_.claims();
   return message;
-}
-
-// Returns the peers that are not present in their first incarnation, and all relays that have been there.
-std::vector<PeerRun> Member::exceptions() const {
-  std::vector<PeerRun> runs;
-  for (std::size_t rank = 0; rank < ranks_.size() && runs.size() < max_runs_per_message; ++rank) {
-    const auto& info = ranks_[rank];
-    if (info.state == PeerState::present && info.incarnation == 0) {
-      continue;
-    }
-    const auto peer = static_cast<channel::PeerId>(rank);
-    auto* const last = runs.empty() ? nullptr : &runs.back();
-    if (last != nullptr && last->first + last->count == peer && last->state == info.state &&
-        last->incarnation == info.incarnation && last->node == info.node) {
-      ++last->count;
-    } else {
-      runs.push_back({peer, 1, info.state, info.incarnation, info.node});
-    }
-  }
-  for (const auto& [relay, info] : relays_) {
-    if (info.state != PeerState::absent && runs.size() < max_runs_per_message) {
-      runs.push_back({relay, 1, info.state, info.incarnation, info.node});
-    }
-  }
-  return runs;
 }
 
 Status Member::heard(RejoinedMessage& message) {

@@ -28,6 +28,9 @@ TEST(Team, AloneEverythingIsAgreed) {
   EXPECT_TRUE(team.minimum(values, os::never).ok());
   EXPECT_EQ(values[1], -1);
   EXPECT_EQ(*team.gather("own", os::never), std::vector<std::string>{"own"});
+  std::string bytes = "own";
+  EXPECT_TRUE(team.broadcast(bytes, os::never).ok());
+  EXPECT_EQ(bytes, "own");
 }
 
 TEST(Team, MinimumAndGatherForAnySize) {
@@ -53,6 +56,22 @@ TEST(Team, MinimumAndGatherForAnySize) {
           EXPECT_EQ((*all)[static_cast<std::size_t>(member)],
                     std::string(static_cast<std::size_t>(member) * 3000, static_cast<char>('a' + member)));
         }
+      }
+    });
+  }
+}
+
+TEST(Team, TheBytesOfRankZeroGoToAll) {
+  for (const int size : {1, 2, 5, 7}) {
+    Parties parties(LaneKind::shm, size);
+    parties.run([size](Party& party) {
+      auto team = open_team(party);
+      for (const std::size_t length : {std::size_t{0}, std::size_t{5}, std::size_t{3} << 20U}) {
+        std::string bytes = party.rank() == 0 ? std::string(length, 'x') : std::string(50, 'y');
+        const Status status = team->broadcast(bytes, os::deadline_after(20));
+        ASSERT_TRUE(status.ok()) << size << ": " << status.text();
+        EXPECT_EQ(bytes.size(), length);
+        EXPECT_EQ(bytes.find_first_not_of('x'), std::string::npos);
       }
     });
   }

@@ -44,6 +44,9 @@ class WatchedTeam final : public message::Team {
   Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t deadline_ns) override {
     return team_.gather(bytes, deadline_ns);
   }
+  Status broadcast(std::string& bytes, std::uint64_t deadline_ns) override {
+    return team_.broadcast(bytes, deadline_ns);
+  }
   void leave(const Status& why) noexcept override { team_.leave(why); }
 
  private:
