@@ -181,9 +181,9 @@ def test_clang_format(make_tree: MakeTree) -> None:
 
 def test_clang_tidy(make_tree: MakeTree) -> None:
     bad = "namespace couplet {\nint WrongName() { return 1; }\n}  // namespace couplet\n"
-    tree = make_tree({"src/base/a.cpp": bad, "build/release/compile_commands.json": ""})
+    tree = make_tree({"src/base/a.cpp": bad, "build/tidy/compile_commands.json": ""})
     entry = {"directory": str(tree.root), "file": str(tree.root / "src/base/a.cpp"), "command": "c++ -c src/base/a.cpp"}
-    (tree.root / "build/release/compile_commands.json").write_text(json.dumps([entry]))
+    (tree.root / "build/tidy/compile_commands.json").write_text(json.dumps([entry]))
     problems = style.check_clang_tidy(tree)
     assert len(problems) == 1
     assert "WrongName" in problems[0]
