@@ -22,7 +22,7 @@ Status PeerPatience::wait(Engine& engine, const std::function<bool()>& done,
                           const std::function<std::string()>& what) noexcept {
   try {
     for (;;) {
-      const Status status = engine.wait(done, os::now_ns() + look_interval_ns, what);
+      Status status = engine.wait(done, os::now_ns() + look_interval_ns, what);
       if (status.code() != Code::timeout) {
         return status;
       }

@@ -32,6 +32,9 @@ def check_clang_tidy(tree: Tree) -> list[str]:
     program = shutil.which("clang-tidy", path=str(Path(sys.executable).parent))
     if program is None:
         return ["tools/requirements.txt:1: clang-tidy is not beside Python in .venv (tools/bootstrap check)"]
+    code, output = run(["cmake", "--preset", "tidy"], tree.root)  # or it would pass over sources that are new
+    if code:
+        return [f"CMakePresets.json:1: cmake --preset tidy failed: {output[-300:]}"]
     database = tree.root / "build" / "tidy" / "compile_commands.json"
     compiled = {os.path.relpath(entry["file"], tree.root) for entry in json.loads(database.read_text())}
 
