@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "probe/mpi/exchange.hpp"
+#include "probe/mpi/longest.hpp"
 
 namespace couplet::probe {
 
@@ -111,8 +112,7 @@ struct Timings {
 
 // Adds the time that one of the ranks has measured; the others have 0.
 void take(Timings& timings, double own, bool counts) {
-  double longest = 0.0;
-  MPI_Reduce(&own, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  const double longest = longest_of(own);
   if (counts) {
     timings.times.push_back(longest);
   }

@@ -11,6 +11,7 @@
 #include "probe/design.hpp"
 #include "probe/mpi/exchange.hpp"
 #include "probe/mpi/loggp.hpp"
+#include "probe/mpi/longest.hpp"
 #include "probe/mpi/options.hpp"
 
 namespace {
@@ -114,19 +115,19 @@ void print_times(const std::vector<double>& times) {
   std::fflush(stdout);
 }
 
-// How ranks were grouped into nodes. SimGrid's MPI calls itself SMPI.
-const char* node_source(const Options& options, const char* library) {
-  if (std::strncmp(library, "SMPI", 4) == 0) {
+// How ranks were grouped into nodes.
+const char* node_source(const Options& options) {
+  if (is_simulated()) {
     return "simulated";
   }
   return options.node_of_rank.empty() ? "hosts" : "given";
 }
 
 // What the reader of the lines cannot tell from the times.
-void print_options(const Options& options, const char* library) {
+void print_options(const Options& options) {
   std::printf("option sub_groups %d\noption partners %s\noption nodes %s\noption warm_up %d\noption repetitions %d\n",
-              options.sub_groups, options.partners == Partners::packed ? "packed" : "spread",
-              node_source(options, library), options.warm_up, options.repetitions);
+              options.sub_groups, options.partners == Partners::packed ? "packed" : "spread", node_source(options),
+              options.warm_up, options.repetitions);
 }
 
 // Returns the seconds of each repetition: the time of the hot spot that takes longest.
@@ -134,9 +135,7 @@ std::vector<double> measure(Exchange& exchange, bool hot, const Options& options
   std::vector<double> times;
   for (int turn = -options.warm_up; turn < options.repetitions; ++turn) {
     const double seconds = exchange.run();
-    const double own = hot ? seconds : 0.0;
-    double longest = 0.0;
-    MPI_Reduce(&own, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    const double longest = longest_of(hot ? seconds : 0.0);
     if (turn >= 0) {
       times.push_back(longest);
     }
@@ -197,9 +196,7 @@ void measure_curve(const World& world, const Options& options, const char* name,
     const int loops = static_cast<int>(std::clamp<std::size_t>(wanted, 1, max_ping_pong_loops));
     std::vector<double> times;
     for (int turn = -options.warm_up; turn < options.repetitions; ++turn) {
-      const double seconds = ping_pong(world.rank, first, second, bytes, loops, memory);
-      double longest = 0.0;
-      MPI_Reduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+      const double longest = longest_of(ping_pong(world.rank, first, second, bytes, loops, memory));
       if (turn >= 0) {
         times.push_back(longest);
       }
@@ -242,7 +239,7 @@ int main(int count, char** words) {
   MPI_Get_library_version(library.data(), &length);
   if (world.rank == 0) {
     std::printf("couplet-probe 1\nmpi %.*s\n", static_cast<int>(std::strcspn(library.data(), "\n\r")), library.data());
-    print_options(options, library.data());
+    print_options(options);
   }
   if (const auto wrong = find_nodes(world, options); !wrong.empty()) {
     return refuse(world, wrong);
