@@ -20,11 +20,11 @@ void add_group(couplet_universe& handle, message::Group& group) {
 Status create_group(couplet_universe& handle, const std::string& name, std::span<const std::int32_t> ranks,
                     couplet_group** group) {
   message::Messenger& messenger = handle.universe->messenger();
-  COUPLET_TRY_VALUE(auto* made, messenger.create_group(name, ranks));
+  COUPLET_TRY_VALUE(auto* made, messenger.groups().create(name, ranks));
   try {
     add_group(handle, *made);
   } catch (const std::bad_alloc&) {
-    static_cast<void>(messenger.free_group(*made));
+    static_cast<void>(messenger.groups().free(*made));
     throw;
   }
   *group = handle.groups.back().get();
@@ -159,7 +159,7 @@ couplet_status couplet_group_free(couplet_group* group) {
     if (group->owner->collectives != nullptr) {
       COUPLET_TRY(group->owner->collectives->release(*group->group));
     }
-    COUPLET_TRY(group->owner->universe->messenger().free_group(*group->group));
+    COUPLET_TRY(group->owner->universe->messenger().groups().free(*group->group));
     capi::forget(*group->owner, groups, group);
     return {};
   };

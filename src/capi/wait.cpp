@@ -70,7 +70,7 @@ Result<couplet_universe*> checked(const couplet_awaited& one, couplet_universe* 
 
 // The caller has the turn of the universe to which the entry belongs.
 Result<Awaited> converted(const couplet_awaited& one, const char* function) {
-  COUPLET_TRY_VALUE(couplet_universe* const owner, owner_of(one, function));
+  COUPLET_TRY(owner_of(one, function).status());
   Awaited made{.request = inner(one.request), .task = inner(one.task), .source = one.source, .tag = one.tag};
   if (one.series != nullptr) {
     if (!one.series->reader) {
@@ -80,7 +80,7 @@ Result<Awaited> converted(const couplet_awaited& one, const char* function) {
     made.reader = one.series->reader.get();
     made.at_least = one.at_least == 0 ? 1 : one.at_least;
   } else if (one.group != nullptr) {
-    COUPLET_TRY(message::Probe::check(owner->universe->messenger(), *one.group->group, one.source, one.tag));
+    COUPLET_TRY(message::Probe::check(*one.group->group, one.source, one.tag));
     made.group = one.group->group;
   }
   return made;

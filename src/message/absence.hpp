@@ -1,4 +1,5 @@
-// A process that computes reads nothing of what its peers and the hub say. Used by send.cpp and wait.cpp. Tests:
+// A process that computes reads nothing of what its peers and the hub say. Used by Sending, Waiting and Messenger.
+// Tests:
 // tests/universe/test_leaving.py.
 #pragma once
 

@@ -9,43 +9,43 @@ namespace couplet::message {
 
 Result<Request*> Courier::send(Group& group, std::uint32_t context, std::int32_t tag, const void* data,
                                std::uint64_t count, const TypeInfo& type, std::int32_t target) {
-  Messenger::RequestHold made(messenger_);
+  RequestHold made(messenger_.requests_);
   made->sending = true;
   made->context = context;
   made->tag = tag;
-  made->flow = &messenger_.flow_to(group.peer(target));
+  made->flow = &messenger_.peers_.to(group.peer(target));
   made->group = &group;
   made->type = &type;
   made->data = const_cast<std::byte*>(static_cast<const std::byte*>(data));  // NOLINT: only read
   made->bytes = count * type.element_bytes;
-  COUPLET_TRY(messenger_.begin_send(*made));
+  COUPLET_TRY(messenger_.sending_.begin(*made));
   return made.release();
 }
 
 Request* Courier::receive(Group& group, std::uint32_t context, std::int32_t tag, void* data, std::uint64_t count,
                           const TypeInfo& type, std::int32_t source) {
-  Messenger::RequestHold made(messenger_);
-  messenger_.prepare_receive(*made, group, data, count, type, source, tag);
+  RequestHold made(messenger_.requests_);
+  messenger_.receiving_.prepare(*made, group, data, count, type, source, tag);
   made->context = context;
-  messenger_.begin_receive(*made);
+  messenger_.receiving_.begin(*made);
   return made.release();
 }
 
 Request* Courier::receive_bytes(Group& group, std::uint32_t context, std::int32_t tag, std::string& bytes,
                                 std::int32_t source) {
-  Messenger::RequestHold made(messenger_);
-  messenger_.prepare_receive(*made, group, nullptr, 0, *find_type(COUPLET_BYTE), source, tag);
+  RequestHold made(messenger_.requests_);
+  messenger_.receiving_.prepare(*made, group, nullptr, 0, *find_type(COUPLET_BYTE), source, tag);
   made->context = context;
   made->text = &bytes;
-  messenger_.begin_receive(*made);
+  messenger_.receiving_.begin(*made);
   return made.release();
 }
 
 bool Courier::send_at_once(Group& group, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes,
                            std::int32_t target) noexcept {
-  Flow* const flow = messenger_.flows_[group.peer(target)].get();
+  Flow* const flow = messenger_.peers_.find(group.peer(target));
   try {
-    return flow != nullptr && messenger_.sent_at_once(*flow, context, tag, bytes);
+    return flow != nullptr && messenger_.sending_.send_at_once(*flow, context, tag, bytes);
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -53,43 +53,42 @@ bool Courier::send_at_once(Group& group, std::uint32_t context, std::int32_t tag
 
 Request* Courier::receive_soon(Group& group, std::uint32_t context, std::int32_t tag, std::string& bytes,
                                std::int32_t source) {
-  Messenger::RequestHold made(messenger_);
-  messenger_.prepare_receive(*made, group, bytes.data(), bytes.size(), *find_type(COUPLET_BYTE), source, tag);
+  RequestHold made(messenger_.requests_);
+  messenger_.receiving_.prepare(*made, group, bytes.data(), bytes.size(), *find_type(COUPLET_BYTE), source, tag);
   made->context = context;
   made->uncounted = true;
-  messenger_.begin_receive(*made);
+  messenger_.receiving_.begin(*made);
   if (!made->done) static_cast<void>(spin(*made));
   return made.release();
 }
 
 Request* Courier::promise(Group& group, const std::string& what) {
-  Request* const made = messenger_.take_request();
+  Request* const made = messenger_.requests_.take();
   made->sending = true;  // it is not in a list of receives
   made->stage = Stage::queued;
   made->group = &group;
   made->what = &what;
   made->result.source = group.rank();
   made->result.tag = COUPLET_ANY_TAG;
-  ++messenger_.pending_;
-  ++group.pending;
+  messenger_.requests_.begin(*made);
   return made;
 }
 
 void Courier::keep(Request& promise, Status status) noexcept {
-  messenger_.finish(promise, std::move(status));
+  messenger_.requests_.finish(promise, std::move(status));
 }
 
 Status Courier::end(Request*& request) {
   Request* const done = std::exchange(request, nullptr);
   Status status = std::move(done->status);
-  messenger_.give_request(done);
+  messenger_.requests_.give(done);
   return status;
 }
 
 bool Courier::withdraw(Request*& request) noexcept {
   if (request->sending || request->done || request->stage != Stage::posted) return false;
-  messenger_.unpost(*request);
-  messenger_.give_request(std::exchange(request, nullptr));
+  messenger_.receiving_.unpost(*request);
+  messenger_.requests_.give(std::exchange(request, nullptr));
   return true;
 }
 
@@ -125,12 +124,12 @@ bool Courier::detach(Request*& request) noexcept {
 
 Status Courier::wait(const std::function<bool()>& done, std::uint64_t deadline_ns,
                      const std::function<std::string()>& what) {
-  return messenger_.wait_until(done, deadline_ns, what, true);
+  return messenger_.waiting_.until(done, deadline_ns, what, true);
 }
 
 bool Courier::poll(const Request& request) noexcept {
   channel::Channel* const channel = request.flow != nullptr ? request.flow->channel : nullptr;
-  if (channel != nullptr) messenger_.poll_channel(*channel, 1);
+  if (channel != nullptr) Waiting::poll(*channel, 1);
   return request.done;
 }
 
@@ -140,55 +139,50 @@ void Courier::watch(const Request& request) noexcept {
 
 void Courier::look(channel::PeerId peer) noexcept {
   constexpr int frames = 256;
-  const Flow* const flow = messenger_.flows_[peer].get();
-  if (flow != nullptr && flow->channel != nullptr) messenger_.poll_channel(*flow->channel, frames);
+  const Flow* const flow = messenger_.peers_.find(peer);
+  if (flow != nullptr && flow->channel != nullptr) Waiting::poll(*flow->channel, frames);
 }
 
 void Courier::drop(channel::PeerId peer, std::uint32_t context) noexcept {
-  Flow* const flow = messenger_.flows_[peer].get();
+  Flow* const flow = messenger_.peers_.find(peer);
   if (flow == nullptr || flow->lost) return;
-  for (Arrival* arrival = flow->arrivals.first(); arrival != nullptr;) {
-    Arrival* const next = ArrivalList::after(*arrival);
-    if (arrival->context == context && arrival->claimed == nullptr && !arrival->arriving) {
-      const bool answer = arrival->envelope && !arrival->dead;
-      const std::uint64_t cookie = arrival->cookie;
-      messenger_.forget_arrival(*arrival);
-      if (answer) messenger_.send_done(*flow, cookie);
-    }
-    arrival = next;
-  }
-  if (!messenger_.ended_.has(context)) messenger_.ended_.add(context);
+  messenger_.matching_.for_each_in(*flow, context, [this, flow](Arrival& arrival) {
+    const bool answer = arrival.envelope && !arrival.dead;
+    const std::uint64_t cookie = arrival.cookie;
+    messenger_.receiving_.forget(arrival);
+    if (answer) messenger_.frames_.post_done(*flow, cookie);
+  });
+  EndedContexts& ended = messenger_.matching_.ended();
+  if (!ended.has(context)) ended.add(context);
 }
 
 int Courier::groups_like(const Group& group) const noexcept {
-  int count = 0;
-  for (const auto& one : messenger_.groups_) count += one->hash() == group.hash() ? 1 : 0;
-  return count;
+  return messenger_.groups_.count_like(group);
 }
 
 std::uint64_t Courier::losses(std::optional<channel::PeerId> peer) const noexcept {
-  if (!peer) return messenger_.losses_.count;
-  const Flow* const flow = messenger_.flows_[*peer].get();
+  if (!peer) return messenger_.peers_.losses();
+  const Flow* const flow = messenger_.peers_.find(*peer);
   return flow == nullptr ? 0 : flow->losses;
 }
 
 bool Courier::has_left(channel::PeerId peer) const noexcept {
-  const Flow* const flow = messenger_.flows_[peer].get();
+  const Flow* const flow = messenger_.peers_.find(peer);
   return flow != nullptr && flow->left;
 }
 
 bool Courier::is_lost(channel::PeerId peer) const noexcept {
-  const Flow* const flow = messenger_.flows_[peer].get();
+  const Flow* const flow = messenger_.peers_.find(peer);
   return flow != nullptr && flow->lost;
 }
 
 bool Courier::is_connected(channel::PeerId peer) const noexcept {
-  const Flow* const flow = messenger_.flows_[peer].get();
+  const Flow* const flow = messenger_.peers_.find(peer);
   return flow != nullptr && flow->channel != nullptr && !flow->lost;
 }
 
 Status Courier::loss(channel::PeerId peer) const {
-  const Flow* const flow = messenger_.flows_[peer].get();
+  const Flow* const flow = messenger_.peers_.find(peer);
   return flow == nullptr ? Status() : flow->loss;
 }
 

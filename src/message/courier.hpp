@@ -53,7 +53,9 @@ class Courier {
   bool detach(Request*& request) noexcept;
 
   // Polls the channel of `request` for a short time. Returns true if it is done.
-  bool spin(const Request& request) noexcept { return messenger_.engine_ != nullptr && messenger_.spin(request); }
+  bool spin(const Request& request) noexcept {
+    return messenger_.waiting_.has_engine() && messenger_.waiting_.spin(request);
+  }
   // Polls the channel of `request` once, for a caller that polls many. Returns true if the request is done.
   bool poll(const Request& request) noexcept;
   // Waits until done() returns true. Returns timeout, interrupted or state as Engine::wait does.
@@ -76,7 +78,7 @@ class Courier {
   [[nodiscard]] bool is_connected(channel::PeerId peer) const noexcept;
   // Why the peer was last lost; ok: it never was.
   [[nodiscard]] Status loss(channel::PeerId peer) const;
-  [[nodiscard]] std::string name(channel::PeerId peer) const { return messenger_.channels_.peer_name(peer); }
+  [[nodiscard]] std::string name(channel::PeerId peer) const { return messenger_.peers_.name(peer); }
   // How many groups of this process have this name and these members?
   [[nodiscard]] int groups_like(const Group& group) const noexcept;
   [[nodiscard]] Messenger& messenger() const noexcept { return messenger_; }

@@ -21,7 +21,8 @@
 
 namespace couplet::message {
 
-class Messenger;
+class FrameSender;
+class Sending;
 struct Flow;
 
 enum class Stage : std::uint8_t {
@@ -128,7 +129,7 @@ struct Flow {
   std::uint32_t rounds_per_poll = rounds_per_socket_poll;
   std::uint64_t polled_ticks = 0;  // when a call polled it last, if it is a socket
   channel::PeerId peer = 0;
-  Messenger* messenger = nullptr;
+  Sending* sending = nullptr;  // gets back the frames of messages
   // To the peer.
   std::uint64_t eager_bytes = 0;
   std::uint64_t credit = 0;
@@ -169,7 +170,7 @@ struct PieceFrame {
 struct ControlFrame {
   channel::Outgoing outgoing;
   std::array<std::byte, wire::envelope_bytes> payload{};
-  Messenger* messenger = nullptr;
+  FrameSender* sender = nullptr;
 };
 
 }  // namespace couplet::message

@@ -13,8 +13,7 @@ void watch_source(const Request& request, Channels& channels) noexcept;
 class Probe {
  public:
   // Returns argument if a receive with this source and tag would be refused.
-  [[nodiscard]] static Status check(const Messenger& messenger, const Group& group, std::int32_t source,
-                                    std::int32_t tag);
+  [[nodiscard]] static Status check(const Group& group, std::int32_t source, std::int32_t tag);
   // Returns true if a receive that is posted now would meet a message that has begun to arrive, or would fail because
   // every possible sender is lost. `message` gets source, tag and size of the message; its count is the size in bytes.
   // After a loss it gets the requested source and tag, and no bytes. Polls nothing, and never blocks. REQUIRES: check()

@@ -145,7 +145,7 @@ Status Universe::make_messenger(const KnownCosts& costs) {
   options.spin_rounds = patience_.spin_ns == 0 ? 0 : spin_rounds;
   messenger_ =
       std::make_unique<message::Messenger>(*connections_, engine_.get(), member_->id(), member_->size(), options);
-  connections_->set_handler(wire::FrameFamily::message, *messenger_);
+  connections_->set_handler(wire::FrameFamily::message, messenger_->handler());
   connections_->on_returned([this](channel::PeerId peer) {
     if (peer < channel::first_relay_peer) {
       messenger_->peer_returned(peer);
@@ -154,7 +154,7 @@ Status Universe::make_messenger(const KnownCosts& costs) {
   member_->on_lost([this](channel::PeerId peer, const Status& why) { heard_of_loss(peer, why); },
                    [this](channel::PeerId peer) { return connections_->still_sends(peer); });
   const auto& program = member_->programs()[static_cast<std::size_t>(member_->program())];
-  COUPLET_TRY_VALUE(own_program_, messenger_->program_group(program.name, program.first_rank, program.size));
+  COUPLET_TRY_VALUE(own_program_, messenger_->groups().add_program(program.name, program.first_rank, program.size));
   return {};
 }
 

@@ -46,7 +46,7 @@ class Universe final {
   [[nodiscard]] const universe::Membership& membership() const noexcept { return *member_; }
   [[nodiscard]] message::Messenger& messenger() noexcept { return *messenger_; }
   [[nodiscard]] series::Environment& environment() noexcept { return *environment_; }
-  [[nodiscard]] message::Group& everyone() noexcept { return messenger_->universe_group(); }
+  [[nodiscard]] message::Group& everyone() noexcept { return messenger_->groups().universe(); }
   [[nodiscard]] message::Group& own_program() noexcept { return *own_program_; }
 
   // team: set if the writer needs it as long as it lives (options.collective). refusal: as in Writer::create.

@@ -51,7 +51,7 @@ Post::~Post() {
 
 void Post::receive() {
   auto& messenger = environment_.messenger();
-  request_ = messenger.irecv_internal(messenger.universe_group(), post_context, image_);
+  request_ = messenger.irecv_internal(messenger.groups().universe(), post_context, image_);
 }
 
 Status Post::send(channel::PeerId target, const wire::Letter& letter) {
@@ -78,7 +78,7 @@ Status Post::send(channel::PeerId target, const wire::Letter& letter) {
     image = wire::encode_letter(letter);
   }
   auto& messenger = environment_.messenger();
-  return messenger.send_internal(messenger.universe_group(), post_context, std::move(image),
+  return messenger.send_internal(messenger.groups().universe(), post_context, std::move(image),
                                  static_cast<std::int32_t>(target), 0);
 }
 

@@ -58,8 +58,9 @@ Status Worker::join_group(const WorkerOptions& options) {
     return {};
   }
   auto& messenger = environment.messenger();
-  COUPLET_TRY_VALUE(message::Group * group,
-                    messenger.create_group(fmt::format("workers of tasks {}, {} {}", name_, own->name, index), ranks_));
+  COUPLET_TRY_VALUE(
+      message::Group * group,
+      messenger.groups().create(fmt::format("workers of tasks {}, {} {}", name_, own->name, index), ranks_));
   COUPLET_TRY_VALUE(team_, message::MessageTeam::open(messenger, *group, fmt::format("tasks '{}'", name_)));
   return {};
 }

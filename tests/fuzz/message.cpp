@@ -102,7 +102,7 @@ class Requests {
     Request* request = nullptr;
     const couplet_type type = (wish & 16U) != 0 ? COUPLET_DOUBLE : COUPLET_BYTE;
     const std::size_t count = bytes / couplet_type_bytes(type);
-    message::Group& group = messenger_.universe_group();
+    message::Group& group = messenger_.groups().universe();
     const Status status =
         (wish & 32U) != 0
             ? messenger_.isend(group, buffers_.back().data(), count, type, 1, tag, &request)
@@ -152,9 +152,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Ends ends;
   Messenger messenger(ends, nullptr, 0, 2, options);
   channel::Handlers handlers{};
-  handlers[static_cast<std::size_t>(wire::FrameFamily::message)] = &messenger;
+  handlers[static_cast<std::size_t>(wire::FrameFamily::message)] = &messenger.handler();
   ends.channel = std::make_unique<channel::Channel>(1, peer_name, handlers);
-  ends.channel->attach(std::make_unique<PeerLane>(input, (mode & 1U) != 0, messenger.universe_group().context()));
+  ends.channel->attach(std::make_unique<PeerLane>(input, (mode & 1U) != 0, messenger.groups().universe().context()));
   Requests requests(messenger);
   std::size_t next = 0;
   do {  // a request of ours, then a frame of the peer

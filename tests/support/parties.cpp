@@ -70,7 +70,7 @@ Party::~Party() {
 
 void Party::attach(int peer, std::unique_ptr<link::Lane> lane) {
   channel::Handlers handlers{};
-  handlers[static_cast<std::size_t>(wire::FrameFamily::message)] = messenger.get();
+  handlers[static_cast<std::size_t>(wire::FrameFamily::message)] = &messenger->handler();
   const int descriptor = lane->descriptor();
   auto& channel = channels_[peer];
   channel =

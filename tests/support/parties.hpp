@@ -32,7 +32,7 @@ class Party final : public message::Channels, public engine::Source {
   ~Party() override;
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
-  [[nodiscard]] message::Group& group() noexcept { return messenger->universe_group(); }
+  [[nodiscard]] message::Group& group() noexcept { return messenger->groups().universe(); }
   [[nodiscard]] os::Doorbell& doorbell() noexcept { return *doorbell_; }
   void attach(int peer, std::unique_ptr<link::Lane> lane);
   [[nodiscard]] channel::Channel& channel(int peer) { return *channels_.at(peer); }

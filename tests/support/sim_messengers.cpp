@@ -20,7 +20,7 @@ SimMessengers::~SimMessengers() = default;
 
 channel::Handlers SimMessengers::handlers(int rank) {
   channel::Handlers all{};
-  all[static_cast<std::size_t>(wire::FrameFamily::message)] = &(*this)[rank];
+  all[static_cast<std::size_t>(wire::FrameFamily::message)] = &(*this)[rank].handler();
   return all;
 }
 

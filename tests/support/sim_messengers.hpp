@@ -3,7 +3,7 @@
 // a universe.
 //
 //   SimMessengers sim(seed, 3);
-//   sim[0].isend(sim[0].universe_group(), ...); sim[1].irecv(...);
+//   sim[0].isend(sim[0].groups().universe(), ...); sim[1].irecv(...);
 //   EXPECT_EQ(sim.finish(1, &request).code(), Code::ok);
 #pragma once
 

@@ -192,7 +192,7 @@ TEST(Collectives, OfTwoGroupsMayBeginInAnyOrder) {
   parties.run([](Party& party) {
     Member member(party);
     const std::int32_t backwards[] = {3, 2, 1, 0};
-    auto other = party.messenger->create_group("backwards", backwards);
+    auto other = party.messenger->groups().create("backwards", backwards);
     ASSERT_TRUE(other.ok());
     message::Group* groups[] = {&party.group(), *other};
     std::vector<std::int32_t> data[] = {{party.rank()}, {(*other)->rank() * 100}};

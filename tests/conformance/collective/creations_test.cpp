@@ -31,14 +31,14 @@ struct Creation {
   message::Group* group = nullptr;
 
   Creation(Member& one, std::string_view name, int size) : member(one) {
-    const auto made = one.party.messenger->create_group(name, all_of(size));
+    const auto made = one.party.messenger->groups().create(name, all_of(size));
     EXPECT_TRUE(made.ok()) << made.status().text();
     group = *made;
   }
   ~Creation() {
     const Status released = member.calls.release(*group);
     EXPECT_TRUE(released.ok()) << released.text();
-    EXPECT_TRUE(member.party.messenger->free_group(*group).ok());
+    EXPECT_TRUE(member.party.messenger->groups().free(*group).ok());
   }
   Creation(const Creation&) = delete;
   Creation& operator=(const Creation&) = delete;

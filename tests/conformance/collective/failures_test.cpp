@@ -359,7 +359,7 @@ TEST(Misuse, IsNamed) {
       one.uneven = true;
     });
     const std::int32_t only_one[] = {0};
-    auto group = party.messenger->create_group("one", only_one);
+    auto group = party.messenger->groups().create("one", only_one);
     ASSERT_TRUE(group.ok());
     const Status status = member.calls.run(**group, barrier());
     EXPECT_EQ(status.code(), party.rank() == 0 ? Code::ok : Code::state) << status.text();
@@ -550,7 +550,7 @@ TEST(Deaths, EndTheCallAtAllOthers) {
           for (int rank = 0; rank < size; ++rank) {
             if (rank != victim) left.push_back(rank);
           }
-          auto group = party.messenger->create_group("left", left);
+          auto group = party.messenger->groups().create("left", left);
           ASSERT_TRUE(group.ok());
           for (int round = 0; round < 3; ++round) {
             const Status again = member.calls.run(**group, allreduce(data, result, COUPLET_DOUBLE));
@@ -583,14 +583,14 @@ TEST(Groups, ThatAreMadeAgainCountAnew) {
     Member member(party);
     const std::int32_t ranks[] = {2, 0, 1};
     for (int round = 0; round < 5; ++round) {
-      auto group = party.messenger->create_group("again", ranks);
+      auto group = party.messenger->groups().create("again", ranks);
       ASSERT_TRUE(group.ok());
       for (int call = 0; call < 1 + round; ++call) {
         const Status status = member.calls.run(**group, barrier());
         ASSERT_TRUE(status.ok()) << status.text();
       }
       ASSERT_TRUE(member.calls.release(**group).ok());
-      ASSERT_TRUE(party.messenger->free_group(**group).ok());
+      ASSERT_TRUE(party.messenger->groups().free(**group).ok());
     }
   });
 }

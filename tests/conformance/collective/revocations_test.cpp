@@ -202,7 +202,7 @@ TEST(Revocations, AreNotNeededWhereAllOthersAreLost) {
         if (party.rank() == 1) return party.die();
         EXPECT_EQ(member.run(barrier()).code(), Code::peer_lost);
         const std::int32_t both[] = {0, 1};
-        auto group = party.messenger->create_group("again", both);
+        auto group = party.messenger->groups().create("again", both);
         ASSERT_TRUE(group.ok());
         auto arguments = barrier();
         arguments.timeout_s = 0.3;

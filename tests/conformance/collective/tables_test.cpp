@@ -59,7 +59,7 @@ TEST(Tables, OfMembersThatDifferAgreeInEachGroup) {
     expect_sum(member, 10, 3);
     EXPECT_EQ(member.calls.method_for(party.group(), Collective::allreduce, false, 8).method, Method::ring);
     const std::int32_t ranks[] = {1, 2, 0};
-    const auto group = party.messenger->create_group("turned", ranks);
+    const auto group = party.messenger->groups().create("turned", ranks);
     ASSERT_TRUE(group.ok());
     const std::vector<double> data(1, 1);
     std::vector<double> result(1);

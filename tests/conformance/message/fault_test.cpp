@@ -105,12 +105,12 @@ TEST_P(UnderFault, NothingWrongIsDelivered) {
       Messenger& receiver = (*world)[to];
       Messenger& sender = (*world)[0];
       ASSERT_TRUE(receiver
-                      .irecv(receiver.universe_group(), transfer.got.data(), transfer.got.size(), COUPLET_BYTE, 0, 1,
+                      .irecv(receiver.groups().universe(), transfer.got.data(), transfer.got.size(), COUPLET_BYTE, 0, 1,
                              &transfer.receiving)
                       .ok());
       ASSERT_TRUE(sender
-                      .isend(sender.universe_group(), transfer.data.data(), transfer.data.size(), COUPLET_BYTE, to, 1,
-                             &transfer.sending)
+                      .isend(sender.groups().universe(), transfer.data.data(), transfer.data.size(), COUPLET_BYTE, to,
+                             1, &transfer.sending)
                       .ok());
       // A lost frame is noticed when the next one comes, so no wait is endless.
       int polls = 0;

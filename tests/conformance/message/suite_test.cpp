@@ -37,14 +37,14 @@ class MessageConformance : public ::testing::TestWithParam<WorldMaker> {
   Request* send(int from, int target, const std::vector<std::uint8_t>& data, std::int32_t tag) {
     Request* request = nullptr;
     const Status status =
-        at(from).isend(at(from).universe_group(), data.data(), data.size(), COUPLET_BYTE, target, tag, &request);
+        at(from).isend(at(from).groups().universe(), data.data(), data.size(), COUPLET_BYTE, target, tag, &request);
     EXPECT_TRUE(status.ok()) << status.text();
     return request;
   }
   Request* receive(int rank, std::vector<std::uint8_t>& data, std::int32_t source, std::int32_t tag) {
     Request* request = nullptr;
     const Status status =
-        at(rank).irecv(at(rank).universe_group(), data.data(), data.size(), COUPLET_BYTE, source, tag, &request);
+        at(rank).irecv(at(rank).groups().universe(), data.data(), data.size(), COUPLET_BYTE, source, tag, &request);
     EXPECT_TRUE(status.ok()) << status.text();
     return request;
   }
@@ -176,7 +176,7 @@ TEST_P(MessageConformance, StormsOfUnexpectedMessagesBothWays) {
       if (from == 1 && to() == 0) continue;
       Request* request = nullptr;
       ASSERT_TRUE(at(from)
-                      .isend(at(from).universe_group(), &numbers[index], 1, COUPLET_UINT64, to() - from,
+                      .isend(at(from).groups().universe(), &numbers[index], 1, COUPLET_UINT64, to() - from,
                              static_cast<int>(index % 10), &request)
                       .ok());
       sends[from].push_back(request);
@@ -187,8 +187,9 @@ TEST_P(MessageConformance, StormsOfUnexpectedMessagesBothWays) {
       for (std::uint64_t expected = static_cast<std::uint64_t>(tag); expected < numbers.size(); expected += 10) {
         std::uint64_t got = 0;
         Request* request = nullptr;
-        ASSERT_TRUE(
-            at(to() - from).irecv(at(to() - from).universe_group(), &got, 1, COUPLET_UINT64, from, tag, &request).ok());
+        ASSERT_TRUE(at(to() - from)
+                        .irecv(at(to() - from).groups().universe(), &got, 1, COUPLET_UINT64, from, tag, &request)
+                        .ok());
         expect_ok(to() - from, request);
         ASSERT_EQ(got, expected);
       }
@@ -239,8 +240,9 @@ TEST_P(MessageConformance, NumbersOfTheOtherByteOrder) {
       std::vector<std::uint16_t> got(count);
       Request* sending = nullptr;
       Request* receiving = nullptr;
-      ASSERT_TRUE(at(0).isend(at(0).universe_group(), turned.data(), count, COUPLET_UINT16, to(), 1, &sending).ok());
-      ASSERT_TRUE(at(to()).irecv(at(to()).universe_group(), got.data(), count, COUPLET_INT16, 0, 1, &receiving).ok());
+      ASSERT_TRUE(at(0).isend(at(0).groups().universe(), turned.data(), count, COUPLET_UINT16, to(), 1, &sending).ok());
+      ASSERT_TRUE(
+          at(to()).irecv(at(to()).groups().universe(), got.data(), count, COUPLET_INT16, 0, 1, &receiving).ok());
       expect_ok(to(), receiving);
       expect_ok(0, sending);
       EXPECT_TRUE(got == sent) << count;

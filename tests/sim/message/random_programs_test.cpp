@@ -40,7 +40,7 @@ class Program {
     std::vector<std::int32_t> turned;
     for (int rank = size_; rank-- > 0;) turned.push_back(rank);
     for (int rank = 0; rank < size_; ++rank) {
-      groups_.push_back({&sim_[rank].universe_group(), *sim_[rank].create_group("turned", turned)});
+      groups_.push_back({&sim_[rank].groups().universe(), *sim_[rank].groups().create("turned", turned)});
     }
   }
 

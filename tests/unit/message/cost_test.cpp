@@ -26,8 +26,8 @@ struct Cost : ::testing::Test {
     for (const int from : {0, 1}) {
       Messenger& sender = world[from];
       Messenger& receiver = world[1 - from];
-      good = good && sender.send(sender.universe_group(), &sent, 1, COUPLET_UINT64, 1 - from, 0).ok();
-      good = good && receiver.recv(receiver.universe_group(), &got, 1, COUPLET_UINT64, from, 0, nullptr).ok();
+      good = good && sender.send(sender.groups().universe(), &sent, 1, COUPLET_UINT64, 1 - from, 0).ok();
+      good = good && receiver.recv(receiver.groups().universe(), &got, 1, COUPLET_UINT64, from, 0, nullptr).ok();
       good = good && got == sent;
       ++sent;
     }
@@ -47,8 +47,8 @@ TEST_F(Cost, AShortMessageAllocatesNothing) {
 TEST_F(Cost, AShortNonBlockingMessageAllocatesNothing) {
   const auto once = [this] {
     Request* requests[2] = {};
-    bool good = world[1].irecv(world[1].universe_group(), &got, 1, COUPLET_UINT64, 0, 0, &requests[0]).ok();
-    good = good && world[0].isend(world[0].universe_group(), &sent, 1, COUPLET_UINT64, 1, 0, &requests[1]).ok();
+    bool good = world[1].irecv(world[1].groups().universe(), &got, 1, COUPLET_UINT64, 0, 0, &requests[0]).ok();
+    good = good && world[0].isend(world[0].groups().universe(), &sent, 1, COUPLET_UINT64, 1, 0, &requests[1]).ok();
     return good && world[1].wait(&requests[0], os::never, nullptr).ok() &&
            world[0].wait(&requests[1], os::never, nullptr).ok();
   };
@@ -157,8 +157,9 @@ TEST_F(Cost, ALargeMessageAsksOnceWhoseMemoryItIs) {
   const auto pass = [&] {
     Request* sending = nullptr;
     Request* receiving = nullptr;
-    bool good = world[0].isend(world[0].universe_group(), data.data(), bytes, COUPLET_BYTE, 1, 0, &sending).ok();
-    good = good && world[1].irecv(world[1].universe_group(), copy.data(), bytes, COUPLET_BYTE, 0, 0, &receiving).ok();
+    bool good = world[0].isend(world[0].groups().universe(), data.data(), bytes, COUPLET_BYTE, 1, 0, &sending).ok();
+    good =
+        good && world[1].irecv(world[1].groups().universe(), copy.data(), bytes, COUPLET_BYTE, 0, 0, &receiving).ok();
     for (int round = 0; round < 10; ++round) world.poll();
     return good && receiving->done && sending->done;
   };

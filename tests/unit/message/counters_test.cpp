@@ -18,7 +18,7 @@ struct Counted : ::testing::Test {
     Request* sending = nullptr;
     Request* receiving = nullptr;
     if (posted_first) post(receiving);
-    ASSERT_TRUE(world[0].isend(world[0].universe_group(), data.data(), bytes, COUPLET_BYTE, 1, 3, &sending).ok());
+    ASSERT_TRUE(world[0].isend(world[0].groups().universe(), data.data(), bytes, COUPLET_BYTE, 1, 3, &sending).ok());
     if (!posted_first) {
       ASSERT_TRUE(world.run_until([&] { return counters.get(Counter::messages_unexpected) > 0; }));
       post(receiving);
@@ -27,7 +27,8 @@ struct Counted : ::testing::Test {
     ASSERT_TRUE(world.finish(0, &sending).ok());
   }
   void post(Request*& request) {
-    ASSERT_TRUE(world[1].irecv(world[1].universe_group(), got.data(), got.size(), COUPLET_BYTE, 0, 3, &request).ok());
+    ASSERT_TRUE(
+        world[1].irecv(world[1].groups().universe(), got.data(), got.size(), COUPLET_BYTE, 0, 3, &request).ok());
   }
   void expect(Counter counter, std::uint64_t value) const {
     EXPECT_EQ(counters.get(counter), value) << counters::counter_name(counter);
@@ -56,8 +57,8 @@ TEST_F(Counted, the_fast_path_counts_too) {
   Messenger& receiver = world[1];
   std::uint64_t value = 5;
   for (int round = 0; round < 100; ++round) {
-    ASSERT_TRUE(sender.send(sender.universe_group(), &value, 1, COUPLET_UINT64, 1, 0).ok());
-    ASSERT_TRUE(receiver.recv(receiver.universe_group(), &value, 1, COUPLET_UINT64, 0, 0, nullptr).ok());
+    ASSERT_TRUE(sender.send(sender.groups().universe(), &value, 1, COUPLET_UINT64, 1, 0).ok());
+    ASSERT_TRUE(receiver.recv(receiver.groups().universe(), &value, 1, COUPLET_UINT64, 0, 0, nullptr).ok());
   }
   expect(Counter::messages_sent_shm, 100);
   expect(Counter::messages_received_shm, 100);
@@ -67,10 +68,10 @@ TEST_F(Counted, the_fast_path_counts_too) {
 }
 
 TEST_F(Counted, what_the_library_says_for_itself_is_no_message) {
-  Group& group = world[0].universe_group();
+  Group& group = world[0].groups().universe();
   ASSERT_TRUE(world[0].send_internal(group, internal_context | 1U, "agreed", 1, 0).ok());
   std::string text;
-  ASSERT_TRUE(world[1].recv_internal(world[1].universe_group(), internal_context | 1U, text, 0, 0, os::never).ok());
+  ASSERT_TRUE(world[1].recv_internal(world[1].groups().universe(), internal_context | 1U, text, 0, 0, os::never).ok());
   EXPECT_EQ(text, "agreed");
   for (std::size_t index = 0; index <= static_cast<std::size_t>(Counter::messages_unexpected); ++index) {
     expect(static_cast<Counter>(index), 0);
@@ -85,7 +86,7 @@ TEST_F(Counted, a_receive_that_ends_without_a_message_is_not_counted_but_its_wai
   EXPECT_GE(counters.get(Counter::message_wait_ns), 10'000'000U);
   expect(Counter::messages_received_shm, 0);
   const std::uint64_t value = 1;
-  ASSERT_TRUE(world[0].send(world[0].universe_group(), &value, 1, COUPLET_UINT64, 1, 3).ok());
+  ASSERT_TRUE(world[0].send(world[0].groups().universe(), &value, 1, COUPLET_UINT64, 1, 3).ok());
   ASSERT_TRUE(world.finish(1, &request).ok());
   expect(Counter::messages_received_shm, 1);
 }

@@ -12,7 +12,7 @@ namespace {
 struct Rank final : Channels {
   explicit Rank(channel::PeerId own) : messenger(*this, nullptr, own, 2, {.read_memory = false}) {
     channel::Handlers handlers{};
-    handlers[static_cast<std::size_t>(wire::FrameFamily::message)] = &messenger;
+    handlers[static_cast<std::size_t>(wire::FrameFamily::message)] = &messenger.handler();
     to_peer = std::make_unique<channel::Channel>(1 - own, peer_name(1 - own), handlers,
                                                  channel::ChannelOptions{.session = 11 + own});
   }
@@ -37,10 +37,10 @@ TEST(LargeMessage, IsSentBeforeItsLastPieceIsAcknowledged) {
   Request* receive = nullptr;
   ASSERT_TRUE(
       receiver.messenger
-          .irecv(receiver.messenger.universe_group(), buffer.data(), buffer.size(), COUPLET_BYTE, 0, 0, &receive)
+          .irecv(receiver.messenger.groups().universe(), buffer.data(), buffer.size(), COUPLET_BYTE, 0, 0, &receive)
           .ok());
   ASSERT_TRUE(
-      sender.messenger.isend(sender.messenger.universe_group(), data.data(), data.size(), COUPLET_BYTE, 1, 0, &send)
+      sender.messenger.isend(sender.messenger.groups().universe(), data.data(), data.size(), COUPLET_BYTE, 1, 0, &send)
           .ok());
   for (int round = 0; round < 100 && !send->done; ++round) {
     sender.to_peer->poll(1);

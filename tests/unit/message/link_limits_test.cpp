@@ -12,7 +12,7 @@ using ::testing::Le;
 
 // Passes frames on, and notes the sizes of the payloads of data frames.
 struct Watch final : channel::FrameHandler {
-  explicit Watch(Messenger& messenger) : to(messenger) {}
+  explicit Watch(channel::FrameHandler& handler) : to(handler) {}
   [[nodiscard]] std::byte* place(channel::Channel& channel, const wire::FrameHeader& header) override {
     return to.place(channel, header);
   }
@@ -23,13 +23,13 @@ struct Watch final : channel::FrameHandler {
   }
   void lost(channel::Channel& channel, const Status& why) override { to.lost(channel, why); }
 
-  Messenger& to;
+  channel::FrameHandler& to;
   std::vector<std::size_t> pieces;
 };
 
 struct Rank final : Channels {
   Rank(channel::PeerId own, const MessengerOptions& options)
-      : messenger(*this, nullptr, own, 2, options), watch(messenger) {
+      : messenger(*this, nullptr, own, 2, options), watch(messenger.handler()) {
     channel::Handlers handlers{};
     handlers[static_cast<std::size_t>(wire::FrameFamily::message)] = &watch;
     to_peer = std::make_unique<channel::Channel>(1 - own, peer_name(1 - own), handlers,
@@ -60,8 +60,8 @@ struct World {
     std::vector<std::byte> buffer(bytes);
     Request* sending = nullptr;
     Request* receiving = nullptr;
-    Group& there = receiver.messenger.universe_group();
-    Group& here = sender.messenger.universe_group();
+    Group& there = receiver.messenger.groups().universe();
+    Group& here = sender.messenger.groups().universe();
     EXPECT_TRUE(receiver.messenger.irecv(there, buffer.data(), bytes, COUPLET_BYTE, 0, 0, &receiving).ok());
     EXPECT_TRUE(sender.messenger.isend(here, data.data(), bytes, COUPLET_BYTE, 1, 0, &sending).ok());
     for (int round = 0; round < 10'000 && !(sending->done && receiving->done); ++round) {

@@ -22,14 +22,14 @@ struct Message : ::testing::Test {
   Request* send(int from, int to, const std::vector<std::uint8_t>& data, std::int32_t tag) {
     Request* request = nullptr;
     const Status status =
-        sim[from].isend(sim[from].universe_group(), data.data(), data.size(), COUPLET_BYTE, to, tag, &request);
+        sim[from].isend(sim[from].groups().universe(), data.data(), data.size(), COUPLET_BYTE, to, tag, &request);
     EXPECT_TRUE(status.ok()) << status.text();
     return request;
   }
   Request* receive(int at, std::vector<std::uint8_t>& data, std::int32_t source, std::int32_t tag) {
     Request* request = nullptr;
     const Status status =
-        sim[at].irecv(sim[at].universe_group(), data.data(), data.size(), COUPLET_BYTE, source, tag, &request);
+        sim[at].irecv(sim[at].groups().universe(), data.data(), data.size(), COUPLET_BYTE, source, tag, &request);
     EXPECT_TRUE(status.ok()) << status.text();
     return request;
   }
@@ -136,7 +136,7 @@ TEST_F(Message, bytes_that_are_no_whole_number_of_elements_are_an_error) {
     std::vector<double> got(bytes);
     Request* sending = send(0, 1, data, 1);
     Request* request = nullptr;
-    ASSERT_TRUE(sim[1].irecv(sim[1].universe_group(), got.data(), got.size(), COUPLET_DOUBLE, 0, 1, &request).ok());
+    ASSERT_TRUE(sim[1].irecv(sim[1].groups().universe(), got.data(), got.size(), COUPLET_DOUBLE, 0, 1, &request).ok());
     const Status status = sim.finish(1, &request);
     EXPECT_EQ(status.code(), Code::type);
     EXPECT_NE(status.text().find("double"), std::string::npos);
@@ -146,7 +146,7 @@ TEST_F(Message, bytes_that_are_no_whole_number_of_elements_are_an_error) {
 
 TEST_F(Message, misuse_is_refused_by_name) {
   Messenger& own = sim[0];
-  Group& group = own.universe_group();
+  Group& group = own.groups().universe();
   Request* request = nullptr;
   double data[4] = {};
   EXPECT_EQ(own.isend(group, data, 4, COUPLET_DOUBLE, 3, 0, &request).text(),
@@ -170,8 +170,8 @@ TEST_F(Message, misuse_is_refused_by_name) {
 
 TEST_F(Message, groups_are_told_apart) {
   const std::int32_t ranks[] = {1, 0};
-  auto of_0 = sim[0].create_group("turned", ranks);
-  auto of_1 = sim[1].create_group("turned", ranks);
+  auto of_0 = sim[0].groups().create("turned", ranks);
+  auto of_1 = sim[1].groups().create("turned", ranks);
   ASSERT_TRUE(of_0.ok() && of_1.ok());
   EXPECT_EQ((*of_0)->rank(), 1);
   const auto one = pattern(8, 1);
@@ -184,44 +184,44 @@ TEST_F(Message, groups_are_told_apart) {
   Request* receiving = nullptr;
   couplet_message message{};
   ASSERT_TRUE(sim[1].irecv(**of_1, got.data(), 8, COUPLET_BYTE, COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, &receiving).ok());
-  EXPECT_EQ(sim[1].free_group(**of_1).code(), Code::state);  // a request is pending
+  EXPECT_EQ(sim[1].groups().free(**of_1).code(), Code::state);  // a request is pending
   expect_ok(1, receiving, &message);
   EXPECT_EQ(got, two);
   EXPECT_EQ(message.source, 1);  // a rank of the group
   expect_ok(1, receive(1, got, 0, 4));
   EXPECT_EQ(got, one);
-  EXPECT_TRUE(sim[1].free_group(**of_1).ok());
-  EXPECT_EQ(sim[1].free_group(sim[1].universe_group()).code(), Code::state);
+  EXPECT_TRUE(sim[1].groups().free(**of_1).ok());
+  EXPECT_EQ(sim[1].groups().free(sim[1].groups().universe()).code(), Code::state);
 }
 
 // Waiting for a request that was complete read its group, which had been freed.
 TEST(message_group, is_freed_before_its_complete_requests_were_waited_for) {
   SimMessengers sim(2, 4);
   const std::int32_t ranks[] = {0, 1};
-  auto group = sim[0].create_group("pair", ranks);
+  auto group = sim[0].groups().create("pair", ranks);
   ASSERT_TRUE(group.ok());
   const auto bytes = pattern(8, 1);
   Request* sending = nullptr;
   ASSERT_TRUE(sim[0].isend(**group, bytes.data(), 8, COUPLET_BYTE, 1, 4, &sending).ok());
   ASSERT_TRUE(sending->done);
-  EXPECT_TRUE(sim[0].free_group(**group).ok());
-  EXPECT_EQ(sending->group, &sim[0].universe_group());
+  EXPECT_TRUE(sim[0].groups().free(**group).ok());
+  EXPECT_EQ(sending->group, &sim[0].groups().universe());
   EXPECT_TRUE(sim[0].wait(&sending, os::never, nullptr).ok());
 }
 
 TEST(message_group, a_context_that_collides_is_refused) {
   SimMessengers sim(1, 4);
   const std::int32_t ranks[] = {0, 1};
-  ASSERT_TRUE(sim[0].create_group("a", ranks).ok());
-  ASSERT_TRUE(sim[0].create_group("a", ranks).ok());  // the same group again
+  ASSERT_TRUE(sim[0].groups().create("a", ranks).ok());
+  ASSERT_TRUE(sim[0].groups().create("a", ranks).ok());  // the same group again
   // About 2^15.5 random names are enough to find two with equal contexts (31 bits).
   std::unordered_map<std::uint32_t, std::string> seen;
   for (int number = 0; number < 10'000'000; ++number) {
     const std::string name = fmt::format("group {}", number);
     const auto [other, fresh] = seen.emplace(user_context(hash_members(name, ranks)), name);
     if (fresh) continue;
-    ASSERT_TRUE(sim[0].create_group(name, ranks).ok());
-    auto refused = sim[0].create_group(other->second, ranks);
+    ASSERT_TRUE(sim[0].groups().create(name, ranks).ok());
+    auto refused = sim[0].groups().create(other->second, ranks);
     EXPECT_EQ(refused.code(), Code::exists);
     EXPECT_NE(refused.status().text().find(other->second), std::string::npos);
     EXPECT_NE(refused.status().text().find(name), std::string::npos);
@@ -257,7 +257,7 @@ TEST(message_end, what_nobody_has_asked_for_goes_with_the_messenger) {
   const auto data = pattern(5000, 3);
   SimMessengers sim(1, 2);
   Request* request = nullptr;
-  ASSERT_TRUE(sim[0].isend(sim[0].universe_group(), data.data(), data.size(), COUPLET_BYTE, 1, 7, &request).ok());
+  ASSERT_TRUE(sim[0].isend(sim[0].groups().universe(), data.data(), data.size(), COUPLET_BYTE, 1, 7, &request).ok());
   ASSERT_TRUE(sim.finish(0, &request).ok());
   sim.run_out();
   EXPECT_GE(sim[1].stored_bytes(), data.size());
@@ -283,8 +283,10 @@ TEST(message_credit, it_grows_with_use_as_far_as_the_sum_allows) {
     for (int round = 0; round < 2000; ++round) {
       Request* receiving = nullptr;
       Request* sending = nullptr;
-      ASSERT_TRUE(sim[1].irecv(sim[1].universe_group(), got.data(), got.size(), COUPLET_BYTE, 0, 1, &receiving).ok());
-      ASSERT_TRUE(sim[0].isend(sim[0].universe_group(), data.data(), data.size(), COUPLET_BYTE, 1, 1, &sending).ok());
+      ASSERT_TRUE(
+          sim[1].irecv(sim[1].groups().universe(), got.data(), got.size(), COUPLET_BYTE, 0, 1, &receiving).ok());
+      ASSERT_TRUE(
+          sim[0].isend(sim[0].groups().universe(), data.data(), data.size(), COUPLET_BYTE, 1, 1, &sending).ok());
       ASSERT_TRUE(sim.finish(0, &sending).ok());
       ASSERT_TRUE(sim.finish(1, &receiving).ok());
     }
@@ -319,12 +321,12 @@ TEST(message_limits, too_many_envelopes_are_refused_and_name_the_sender) {
   std::vector<Request*> requests(101, nullptr);
   std::uint64_t data = 1;
   for (int index = 0; index < 100; ++index) {
-    ASSERT_TRUE(
-        sim[0]
-            .isend(sim[0].universe_group(), &data, 1, COUPLET_UINT64, 1, 0, &requests[static_cast<std::size_t>(index)])
-            .ok());
+    ASSERT_TRUE(sim[0]
+                    .isend(sim[0].groups().universe(), &data, 1, COUPLET_UINT64, 1, 0,
+                           &requests[static_cast<std::size_t>(index)])
+                    .ok());
   }
-  const Status status = sim[0].isend(sim[0].universe_group(), &data, 1, COUPLET_UINT64, 1, 0, &requests[100]);
+  const Status status = sim[0].isend(sim[0].groups().universe(), &data, 1, COUPLET_UINT64, 1, 0, &requests[100]);
   EXPECT_EQ(status.code(), Code::limit);
   EXPECT_EQ(status.text(),
             "sim rank 0 has 100 messages for sim rank 1 that nobody has received: the limit of waiting messages");
@@ -332,7 +334,7 @@ TEST(message_limits, too_many_envelopes_are_refused_and_name_the_sender) {
   for (int index = 0; index < 100; ++index) {  // the others go on
     std::uint64_t got = 0;
     Request* request = nullptr;
-    ASSERT_TRUE(sim[1].irecv(sim[1].universe_group(), &got, 1, COUPLET_UINT64, 0, 0, &request).ok());
+    ASSERT_TRUE(sim[1].irecv(sim[1].groups().universe(), &got, 1, COUPLET_UINT64, 0, 0, &request).ok());
     EXPECT_TRUE(sim.finish(1, &request).ok());
     EXPECT_EQ(got, 1U);
     EXPECT_TRUE(sim.finish(0, &requests[static_cast<std::size_t>(index)]).ok());
@@ -361,7 +363,7 @@ TEST_F(Message, a_lost_peer_ends_what_only_it_could_complete) {
   EXPECT_EQ(sim.finish(1, &later).code(), Code::peer_lost);
   later = send(1, 0, small, 3);
   EXPECT_EQ(sim.finish(1, &later).code(), Code::peer_lost);
-  EXPECT_EQ(sim[1].send(sim[1].universe_group(), small.data(), 8, COUPLET_BYTE, 0, 1).code(), Code::peer_lost);
+  EXPECT_EQ(sim[1].send(sim[1].groups().universe(), small.data(), 8, COUPLET_BYTE, 0, 1).code(), Code::peer_lost);
   std::vector<std::uint8_t> got(8);
   expect_ok(1, receive(1, got, 0, 9));
   EXPECT_EQ(got, small);
@@ -428,8 +430,8 @@ TEST(message_byte_order, numbers_of_the_other_order_are_turned) {
       std::memcpy(&number, &bits, 8);
     }
     Request* requests[4] = {};
-    Group& from = sim[0].universe_group();
-    Group& to = sim[1].universe_group();
+    Group& from = sim[0].groups().universe();
+    Group& to = sim[1].groups().universe();
     ASSERT_TRUE(sim[0].isend(from, turned.data(), count, COUPLET_UINT32, 1, 0, &requests[0]).ok());
     ASSERT_TRUE(sim[0].isend(from, complex_turned.data(), count, COUPLET_COMPLEX_DOUBLE, 1, 1, &requests[1]).ok());
     sim.run_out();
@@ -485,7 +487,7 @@ TEST_F(Message, the_length_of_an_internal_message_is_bounded) {
       SimMessengers world(5, 2);
       world.connect(0, 1);
       std::string text;
-      Request* request = posted_first ? world[1].irecv_internal(world[1].universe_group(), context, text) : nullptr;
+      Request* request = posted_first ? world[1].irecv_internal(world[1].groups().universe(), context, text) : nullptr;
       std::array<std::byte, wire::envelope_bytes> payload;
       wire::encode_envelope({}, payload);
       wire::FrameHeader header;
@@ -496,7 +498,7 @@ TEST_F(Message, the_length_of_an_internal_message_is_bounded) {
       ASSERT_TRUE(world.channels().channel(0, 1).try_send(header, payload));
       if (!posted_first) {
         world.run_out();
-        request = world[1].irecv_internal(world[1].universe_group(), context, text);
+        request = world[1].irecv_internal(world[1].groups().universe(), context, text);
       }
       const Status status = world.finish(1, &request);
       EXPECT_EQ(status.code(), Code::limit) << status.text();
@@ -539,7 +541,7 @@ TEST_F(Message, frames_that_break_the_protocol_end_the_channel_by_name) {
     ASSERT_TRUE(world.channels().channel(0, 1).try_send(header, payload));
     std::uint64_t got = 0;
     Request* request = nullptr;
-    ASSERT_TRUE(world[1].irecv(world[1].universe_group(), &got, 1, COUPLET_UINT64, 0, 5, &request).ok());
+    ASSERT_TRUE(world[1].irecv(world[1].groups().universe(), &got, 1, COUPLET_UINT64, 0, 5, &request).ok());
     const Status status = world.finish(1, &request);
     EXPECT_EQ(status.code(), Code::protocol) << broken.text;
     EXPECT_NE(status.text().find(broken.text), std::string::npos) << status.text();

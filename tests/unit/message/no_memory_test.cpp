@@ -169,18 +169,18 @@ TEST_P(NoMemory, AtEachAllocationOfBlockingCallsNoRequestOfADeadFrameIsLeft) {
     std::vector<std::uint64_t> got(50000);
     for (const std::size_t count : std::initializer_list<std::size_t>{1, 200, 50000}) {
       Request* theirs = nullptr;
-      Status made = peer.irecv(peer.universe_group(), got.data(), count, COUPLET_UINT64, 0, 1, &theirs);
+      Status made = peer.irecv(peer.groups().universe(), got.data(), count, COUPLET_UINT64, 0, 1, &theirs);
       ASSERT_TRUE(made.ok());
       const Status sent =
-          pair.answer([&] { return own.send(own.universe_group(), data.data(), count, COUPLET_UINT64, 1, 1); });
+          pair.answer([&] { return own.send(own.groups().universe(), data.data(), count, COUPLET_UINT64, 1, 1); });
       if (!sent.ok()) peer.withdraw(&theirs);
       if (theirs != nullptr) pair.wait(1, theirs);
-      made = peer.isend(peer.universe_group(), got.data(), count, COUPLET_UINT64, 0, 2, &theirs);
+      made = peer.isend(peer.groups().universe(), got.data(), count, COUPLET_UINT64, 0, 2, &theirs);
       if (!made.ok()) continue;
       Status received;
       for (int attempt = 0; attempt < 3; ++attempt) {
         received = pair.answer(
-            [&] { return own.recv(own.universe_group(), data.data(), count, COUPLET_UINT64, 1, 2, nullptr); });
+            [&] { return own.recv(own.groups().universe(), data.data(), count, COUPLET_UINT64, 1, 2, nullptr); });
         if (received.code() != Code::memory || theirs->done) break;
       }
       pair.wait(1, theirs);
@@ -188,9 +188,9 @@ TEST_P(NoMemory, AtEachAllocationOfBlockingCallsNoRequestOfADeadFrameIsLeft) {
     std::int32_t index = 0;
     Request* any[2] = {};
     static_cast<void>(
-        pair.answer([&] { return own.irecv(own.universe_group(), data.data(), 1, COUPLET_UINT64, 1, 5, &any[0]); }));
+        pair.answer([&] { return own.irecv(own.groups().universe(), data.data(), 1, COUPLET_UINT64, 1, 5, &any[0]); }));
     static_cast<void>(
-        pair.answer([&] { return own.irecv(own.universe_group(), got.data(), 1, COUPLET_UINT64, 1, 6, &any[1]); }));
+        pair.answer([&] { return own.irecv(own.groups().universe(), got.data(), 1, COUPLET_UINT64, 1, 6, &any[1]); }));
     static_cast<void>(pair.answer([&] {
       const Status status = own.waitany(any, os::now_ns(), &index, nullptr);
       return status.code() == Code::timeout ? Status() : status;
@@ -217,15 +217,15 @@ TEST_P(NoMemory, AGroupOrATeamThatCouldNotBeMadeLeavesNothing) {
     const std::int32_t ranks[] = {1, 0};
     Group* group = nullptr;
     const Status made = pair.answer([&]() -> Status {
-      auto result = own.create_group("small", ranks);
+      auto result = own.groups().create("small", ranks);
       if (!result.ok()) return result.status();
       group = *result;
       return {};
     });
     static_cast<void>(
-        pair.answer([&]() -> Status { return MessageTeam::open(own, own.universe_group(), "t").status(); }));
+        pair.answer([&]() -> Status { return MessageTeam::open(own, own.groups().universe(), "t").status(); }));
     if (made.ok()) {
-      EXPECT_TRUE(own.free_group(*group).ok());
+      EXPECT_TRUE(own.groups().free(*group).ok());
     }
     if (!pair.failing.failed()) break;
     ASSERT_LT(number, 200U);

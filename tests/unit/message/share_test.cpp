@@ -78,8 +78,10 @@ TEST(Share, ASenderThatDoesNotLookLeavesAllToTheReceiver) {
   const auto data = numbers(large, 6);
   Request* sending = nullptr;
   Request* receiving = nullptr;
-  ASSERT_TRUE(world[0].isend(world[0].universe_group(), data.data(), data.size(), COUPLET_UINT32, 1, 3, &sending).ok());
-  ASSERT_TRUE(world[1].irecv(world[1].universe_group(), got.data(), got.size(), COUPLET_UINT32, 0, 3, &receiving).ok());
+  ASSERT_TRUE(
+      world[0].isend(world[0].groups().universe(), data.data(), data.size(), COUPLET_UINT32, 1, 3, &sending).ok());
+  ASSERT_TRUE(
+      world[1].irecv(world[1].groups().universe(), got.data(), got.size(), COUPLET_UINT32, 0, 3, &receiving).ok());
   ASSERT_TRUE(world.finish(1, &receiving).ok());
   ASSERT_TRUE(world.finish(0, &sending).ok());
   EXPECT_EQ(got, data);
@@ -142,9 +144,9 @@ TEST(Share, ABrokenWordIsNoticed) {
     Request* sending = nullptr;
     Request* receiving = nullptr;
     ASSERT_TRUE(
-        world[0].isend(world[0].universe_group(), data.data(), data.size(), COUPLET_UINT32, 1, 3, &sending).ok());
+        world[0].isend(world[0].groups().universe(), data.data(), data.size(), COUPLET_UINT32, 1, 3, &sending).ok());
     ASSERT_TRUE(
-        world[1].irecv(world[1].universe_group(), got.data(), got.size(), COUPLET_UINT32, 0, 3, &receiving).ok());
+        world[1].irecv(world[1].groups().universe(), got.data(), got.size(), COUPLET_UINT32, 0, 3, &receiving).ok());
     ASSERT_TRUE(world.finish(1, &receiving).ok());
     over = true;
     vandal.join();
@@ -207,7 +209,8 @@ TEST(Share, NothingIsWrittenIntoTheMemoryOfAnotherProcess) {
   test::LaneMessengers world(LaneKind::shm, 2, MessengerOptions{});  // one thread; nobody polls the receiver
   const std::vector<std::byte> data(buffer_of_child.size(), std::byte{5});
   Request* sending = nullptr;
-  ASSERT_TRUE(world[0].isend(world[0].universe_group(), data.data(), data.size(), COUPLET_BYTE, 1, 3, &sending).ok());
+  ASSERT_TRUE(
+      world[0].isend(world[0].groups().universe(), data.data(), data.size(), COUPLET_BYTE, 1, 3, &sending).ok());
   std::atomic<std::uint64_t>& word = *world.channel(0, 1).shared_word(link::Way::outgoing);
   const auto share = [&](std::uint32_t round, std::uint64_t sent_ns) {
     word = wire::pack({.round = round});

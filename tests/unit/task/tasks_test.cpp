@@ -380,7 +380,7 @@ TEST(Tasks, ALetterThatMakesNoSenseEndsTheWaitForItsSender) {
       ASSERT_FINE(coupler->next(soon(), task));
       auto& messenger = *rank.party.messenger;
       const std::uint32_t context = message::internal_context | 0x7461736B;  // the context of letters
-      ASSERT_FINE(messenger.send_internal(messenger.universe_group(), context, "no letter", 0, 0));
+      ASSERT_FINE(messenger.send_internal(messenger.groups().universe(), context, "no letter", 0, 0));
     }
   });
 }

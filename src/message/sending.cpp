@@ -1,11 +1,13 @@
-// Sending: eager where credit allows it, else an envelope, and pieces when the receiver asks for them.
-#include <unistd.h>
+#include "message/sending.hpp"
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <new>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "message/absence.hpp"
-#include "message/message.hpp"
 
 namespace couplet::message {
 namespace {
@@ -41,10 +43,8 @@ std::uint64_t next_piece_bytes(const Request& request) noexcept {
                    std::uint64_t{traits.largest_payload}});
 }
 
-}  // namespace
-
-Status Messenger::misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type,
-                               std::int32_t target, std::int32_t tag) const {
+Status misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+                    std::int32_t tag) {
   if (find_type(type) == nullptr) return fail(Code::type, "send: {} is no element type", type);
   if (target < 0 || target >= group.size()) {
     return fail(Code::argument, "send: target {} is outside group '{}', which has ranks 0 to {}", target, group.name(),
@@ -55,13 +55,15 @@ Status Messenger::misused_send(const Group& group, const void* data, std::uint64
   return fail(Code::argument, "send: {} elements are more than {} bytes", count, largest_message_bytes);
 }
 
-bool Messenger::sent_at_once(Flow& flow, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes) {
+}  // namespace
+
+bool Sending::send_at_once(Flow& flow, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes) {
   const std::uint64_t charge = bytes.size() + wire::eager_overhead_bytes;
   if (!flow.fast || bytes.size() > flow.eager_bytes || charge > flow.credit) [[unlikely]] {
     return false;
   }
   wire::FrameHeader header;
-  header.kind = wire::message_frame_kind(wire::MessageKind::eager, big_endian_);
+  header.kind = frames_.kind_with_order(wire::MessageKind::eager);
   header.payload_bytes = static_cast<std::uint32_t>(bytes.size());
   header.tag = tag;
   header.context = context;
@@ -72,20 +74,20 @@ bool Messenger::sent_at_once(Flow& flow, std::uint32_t context, std::int32_t tag
   }
   flow.credit -= charge;
   flow.owed = 0;
-  count_sent(flow, bytes.size(), Counter::messages_eager);
+  requests_.count_sent(flow, bytes.size(), counters::Counter::messages_eager);
   return true;
 }
 
-Status Messenger::send(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
-                       std::int32_t tag) {
+Status Sending::send(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+                     std::int32_t tag) {
   const TypeInfo* info = find_type(type);
   if (send_is_misused(group, data, count, info, target, tag)) [[unlikely]] {
     return misused_send(group, data, count, type, target, tag);
   }
   const std::uint64_t bytes = count * info->element_bytes;
-  Flow* flow = flows_[group.peer(target)].get();
-  if (flow != nullptr) hear_before_sending(engine_, *flow);
-  if (flow != nullptr && sent_at_once(*flow, group.context(), tag, {static_cast<const std::byte*>(data), bytes}))
+  Flow* flow = peers_.find(group.peer(target));
+  if (flow != nullptr) hear_before_sending(waiting_.engine(), *flow);
+  if (flow != nullptr && send_at_once(*flow, group.context(), tag, {static_cast<const std::byte*>(data), bytes}))
       [[likely]] {
     return {};
   }
@@ -93,24 +95,28 @@ Status Messenger::send(Group& group, const void* data, std::uint64_t count, coup
   request.sending = true;
   request.context = group.context();
   request.tag = tag;
-  request.flow = &flow_to(group.peer(target));
+  request.flow = &peers_.to(group.peer(target));
   request.group = &group;
   request.type = info;
   request.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));  // NOLINT: only read
   request.bytes = bytes;
-  COUPLET_TRY(begin_send(request));
-  return finish_blocking_send(request);
+  COUPLET_TRY(begin(request));
+  COUPLET_ASSERT(request.done || waiting_.has_engine());
+  while (!request.done) {  // without a deadline, and not interrupted: what else ends the wait is no reason to leave
+    static_cast<void>(waiting_.finish(request, os::never));
+  }
+  return std::move(request.status);
 }
 
-Status Messenger::isend(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
-                        std::int32_t tag, Request** request) {
+Status Sending::isend(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+                      std::int32_t tag, Request** request) {
   const TypeInfo* info = find_type(type);
   if (send_is_misused(group, data, count, info, target, tag)) [[unlikely]] {
     return misused_send(group, data, count, type, target, tag);
   }
-  Flow& flow = flow_to(group.peer(target));
-  hear_before_sending(engine_, flow);
-  RequestHold made(*this);
+  Flow& flow = peers_.to(group.peer(target));
+  hear_before_sending(waiting_.engine(), flow);
+  RequestHold made(requests_);
   made->sending = true;
   made->context = group.context();
   made->tag = tag;
@@ -123,24 +129,24 @@ Status Messenger::isend(Group& group, const void* data, std::uint64_t count, cou
   made->result.tag = tag;
   made->result.bytes = made->bytes;
   made->result.count = count;
-  COUPLET_TRY(begin_send(*made));
+  COUPLET_TRY(begin(*made));
   *request = made.release();
   return {};
 }
 
-Status Messenger::send_internal(Group& group, std::uint32_t context, std::string bytes, std::int32_t target,
-                                std::int32_t tag) {
-  RequestHold made(*this);
+Status Sending::send_copy(Group& group, std::uint32_t context, std::string bytes, std::int32_t target,
+                          std::int32_t tag) {
+  RequestHold made(requests_);
   made->sending = true;
   made->context = context;
   made->tag = tag;
-  made->flow = &flow_to(group.peer(target));
+  made->flow = &peers_.to(group.peer(target));
   made->group = &group;
   made->type = find_type(COUPLET_BYTE);
   made->owned = std::make_unique<std::string>(std::move(bytes));
   made->data = reinterpret_cast<std::byte*>(made->owned->data());
   made->bytes = made->owned->size();
-  COUPLET_TRY(begin_send(*made));
+  COUPLET_TRY(begin(*made));
   if (!made->done) {
     made.release()->detached = true;
     return {};
@@ -148,26 +154,24 @@ Status Messenger::send_internal(Group& group, std::uint32_t context, std::string
   return std::move(made->status);
 }
 
-// Starts it; an error, or an exception, means that the request was never made: nothing throws once it is counted.
-Status Messenger::begin_send(Request& request) {
+Status Sending::begin(Request& request) {
   Flow& flow = *request.flow;
-  if (flow.lost) look_for_returned();
-  if (!flow.lost && !flow.fast) COUPLET_TRY(settle(flow));
+  if (flow.lost) peers_.look_for_returned();
+  if (!flow.lost && !flow.fast) COUPLET_TRY(peers_.settle(flow));
   const std::uint64_t charge = request.bytes + wire::eager_overhead_bytes;
   const bool small = request.bytes <= flow.eager_bytes;
   if (small && !flow.lost && (charge > flow.credit || flow.channel->sender().retention().is_full())) {
-    poll_channel(*flow.channel, 64);  // credit, or room for copies, may have come back
+    Waiting::poll(*flow.channel, 64);  // credit, or room for copies, may have come back
   }
   if (!flow.lost && !(small && charge <= flow.credit) && flow.offered >= options_.envelope_limit) {
     return fail(Code::limit, "{} has {} messages for {} that nobody has received: the limit of waiting messages",
-                channels_.peer_name(self_), flow.offered, channels_.peer_name(flow.peer));
+                peers_.name(peers_.self()), flow.offered, peers_.name(flow.peer));
   }
   const bool eager = small && charge <= flow.credit;
-  if (!flow.lost && !eager && register_cookie(request) == 0) return Code::memory;
-  ++pending_;
-  ++request.group->pending;
+  if (!flow.lost && !eager && !requests_.register_cookie(request)) return Code::memory;
+  requests_.begin(request);
   if (flow.lost) {
-    finish(request, flow.loss);
+    requests_.finish(request, flow.loss);
   } else if (eager) {
     queue_eager(request);
   } else {
@@ -176,36 +180,18 @@ Status Messenger::begin_send(Request& request) {
   return {};
 }
 
-// As Channel::try_send; without memory to keep the rest of a frame it is not sent.
-bool Messenger::try_send(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) noexcept {
-  try {
-    return flow.channel->try_send(header, payload);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-}
-
-// As Channel::send; without memory for it the channel fails, and its next poll tells everybody.
-void Messenger::hand_over(Flow& flow, channel::Outgoing& outgoing) noexcept {
-  try {
-    flow.channel->send(outgoing);
-  } catch (const std::bad_alloc&) {
-    flow.channel->fail(Code::memory);
-  }
-}
-
-void Messenger::queue_eager(Request& request) noexcept {
+void Sending::queue_eager(Request& request) noexcept {
   Flow& flow = *request.flow;
   wire::FrameHeader header;
-  header.kind = wire::message_frame_kind(wire::MessageKind::eager, big_endian_);
+  header.kind = frames_.kind_with_order(wire::MessageKind::eager);
   header.payload_bytes = static_cast<std::uint32_t>(request.bytes);
   header.tag = request.tag;
   header.context = request.context;
   header.first = request.bytes;
   header.second = std::exchange(flow.owed, 0);
   flow.credit -= request.bytes + wire::eager_overhead_bytes;
-  if (try_send(flow, header, view(request, 0, request.bytes))) {
-    finish(request);
+  if (FrameSender::try_send(flow, header, view(request, 0, request.bytes))) {
+    requests_.finish(request);
     return;
   }
   request.stage = Stage::queued;
@@ -214,44 +200,36 @@ void Messenger::queue_eager(Request& request) noexcept {
   request.outgoing = {};
   request.outgoing.header = header;
   request.outgoing.payload = view(request, 0, request.bytes);
-  request.outgoing.finished = &Messenger::outgoing_finished;
+  request.outgoing.finished = &Sending::frame_finished;
   request.outgoing.owner = &request;
-  hand_over(flow, request.outgoing);
-}
-
-wire::Envelope Messenger::own_memory(const void* data) const noexcept {
-  return {.address = reinterpret_cast<std::uintptr_t>(data),
-          .nonce_address = reinterpret_cast<std::uintptr_t>(nonce_->data()),
-          .nonce = *nonce_,
-          .process = static_cast<std::uint32_t>(getpid())};
+  FrameSender::hand_over(flow, request.outgoing);
 }
 
 // Says what there is to send, and where it lies. The request has its cookie.
-void Messenger::offer(Request& request) noexcept {
+void Sending::offer(Request& request) noexcept {
   Flow& flow = *request.flow;
   request.stage = Stage::offered;
   ++flow.offered;
   flow.active.push_back(request);
   wire::FrameHeader header;
-  header.kind = wire::message_frame_kind(wire::MessageKind::envelope, big_endian_);
+  header.kind = frames_.kind_with_order(wire::MessageKind::envelope);
   header.payload_bytes = wire::envelope_bytes;
   header.tag = request.tag;
   header.context = request.context;
   header.first = request.bytes;
   header.second = request.cookie;
-  const bool far = flow.channel->state() == channel::ChannelState::open && !flow.channel->traits().same_memory;
   std::array<std::byte, wire::envelope_bytes> image;
-  wire::encode_envelope(options_.read_memory && !far ? own_memory(request.data) : wire::Envelope{}, image);
-  post_control(flow, header, image);
+  wire::encode_envelope(memory_.offer_to(flow, request.data), image);
+  frames_.post(flow, header, image);
 }
 
 // Where the next piece can be put that the channel takes now; nullptr: nowhere. The channel is done with a piece at
 // once, or when the peer has it: then others are to go meanwhile.
-channel::Outgoing* Messenger::free_piece(Request& request) noexcept {
+channel::Outgoing* Sending::free_piece(Request& request) noexcept {
   constexpr int max_more_pieces = 3;
   if (!request.in_channel) {
     request.outgoing = {};
-    request.outgoing.finished = &Messenger::outgoing_finished;
+    request.outgoing.finished = &Sending::frame_finished;
     request.outgoing.owner = &request;
     request.in_channel = true;
     return &request.outgoing;
@@ -261,7 +239,7 @@ channel::Outgoing* Messenger::free_piece(Request& request) noexcept {
     PieceFrame* const frame = pieces_.take();
     frame->request = &request;
     frame->outgoing = {};
-    frame->outgoing.finished = &Messenger::piece_finished;
+    frame->outgoing.finished = &Sending::piece_finished;
     frame->outgoing.owner = frame;
     ++request.more_pieces;
     return &frame->outgoing;
@@ -270,8 +248,16 @@ channel::Outgoing* Messenger::free_piece(Request& request) noexcept {
   }
 }
 
+void Sending::send_pieces(Request& request, std::uint64_t peer_cookie) noexcept {
+  request.peer_cookie = peer_cookie;
+  request.total = request.bytes;
+  request.moved = 0;
+  request.stage = Stage::moving;
+  pump(request);
+}
+
 // Hands the next pieces to the channel as long as it takes them.
-void Messenger::pump(Request& request) noexcept {
+void Sending::pump(Request& request) noexcept {
   if (request.pumping) return;
   request.pumping = true;
   Flow& flow = *request.flow;
@@ -289,84 +275,51 @@ void Messenger::pump(Request& request) noexcept {
     outgoing->payload = view(request, request.moved, piece);
     outgoing->of_long_message = channel::is_long(flow.channel->sender().policy(), request.total);
     request.moved += piece;
-    hand_over(flow, *outgoing);
+    FrameSender::hand_over(flow, *outgoing);
   }
   request.pumping = false;
   end_moving(request);
 }
 
 // Ends the movement of a message if the channel has given back all pieces, and the last one was sent or one has failed.
-void Messenger::end_moving(Request& request) noexcept {
+void Sending::end_moving(Request& request) noexcept {
   const bool ended = request.moved == request.total || !request.status.ok();
   if (request.stage != Stage::moving || request.pumping || !ended || is_under_way(request)) return;
   conclude(request);
 }
 
-void Messenger::conclude(Request& request) noexcept {
+void Sending::conclude(Request& request) noexcept {
   request.flow->active.remove(request);
-  request.status.ok() ? finish(request) : finish(request, std::move(request.status));
+  request.status.ok() ? requests_.finish(request) : requests_.finish(request, std::move(request.status));
 }
 
-void Messenger::outgoing_finished(channel::Outgoing& outgoing, const Status& status) noexcept {
+void Sending::frame_finished(channel::Outgoing& outgoing, const Status& status) noexcept {
   auto& request = *static_cast<Request*>(outgoing.owner);
   request.in_channel = false;
-  request.flow->messenger->taken(request, status);
+  request.flow->sending->taken(request, status);
 }
 
-void Messenger::piece_finished(channel::Outgoing& outgoing, const Status& status) noexcept {
+void Sending::piece_finished(channel::Outgoing& outgoing, const Status& status) noexcept {
   auto* const frame = static_cast<PieceFrame*>(outgoing.owner);
   Request& request = *frame->request;
-  Messenger& messenger = *request.flow->messenger;
-  messenger.pieces_.give(frame);
+  Sending& sending = *request.flow->sending;
+  sending.pieces_.give(frame);
   --request.more_pieces;
-  messenger.taken(request, status);
+  sending.taken(request, status);
 }
 
 // The channel has given back `request.outgoing` or another piece.
-void Messenger::taken(Request& request, const Status& status) noexcept {
+void Sending::taken(Request& request, const Status& status) noexcept {
   Flow& flow = *request.flow;
-  if (!flow.fast && flow.channel != nullptr) set_limit(flow);  // it was sent before there was a lane
+  if (!flow.fast && flow.channel != nullptr) peers_.set_limits(flow);  // it was sent before there was a lane
   if ((!status.ok() || flow.lost) && request.status.ok()) {
-    request.status = flow.lost ? flow.loss : loss_of(flow, status);
+    request.status = flow.lost ? flow.loss : peers_.loss_of(flow, status);
   }
   if (request.stage == Stage::moving) {
     pump(request);
   } else {
     conclude(request);
   }
-}
-
-// A channel on which it cannot even be queued fails by name: the peer waits for it.
-void Messenger::post_control(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) noexcept {
-  if (try_send(flow, header, payload)) return;
-  ControlFrame* frame = nullptr;
-  try {
-    frame = controls_.take();
-  } catch (const std::bad_alloc&) {
-    return flow.channel->fail(
-        fail(Code::memory, "no memory for an answer to {}", flow.channel->peer_name()));  // the next poll tells
-  }
-  frame->messenger = this;
-  frame->outgoing = {};
-  frame->outgoing.header = header;
-  std::copy(payload.begin(), payload.end(), frame->payload.begin());
-  frame->outgoing.payload = {frame->payload.data(), payload.size()};
-  frame->outgoing.finished = &Messenger::control_finished;
-  frame->outgoing.owner = frame;
-  hand_over(flow, frame->outgoing);
-}
-
-void Messenger::control_finished(channel::Outgoing& outgoing, const Status& /*status*/) noexcept {
-  auto* frame = static_cast<ControlFrame*>(outgoing.owner);
-  frame->messenger->controls_.give(frame);
-}
-
-Status Messenger::finish_blocking_send(Request& request) {
-  COUPLET_ASSERT(request.done || engine_ != nullptr);
-  while (!request.done) {  // without a deadline, and not interrupted: what else ends the wait is no reason to leave
-    static_cast<void>(finish_wait(request, os::never));
-  }
-  return std::move(request.status);
 }
 
 }  // namespace couplet::message

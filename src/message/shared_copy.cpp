@@ -1,12 +1,10 @@
-// Sharing: both sides copy a large message at the same time, piece by piece. The receiver reads from the sender's
-// memory, the sender writes into the receiver's, and a word that both see says which pieces are taken. If the sender
-// makes no call, the receiver copies all pieces, and never waits for more than one piece that is being written.
+#include "message/shared_copy.hpp"
+
 #include <algorithm>
-#include <atomic>
+#include <array>
+#include <new>
 #include <optional>
 
-#include "message/message.hpp"
-#include "message/swap.hpp"
 #include "os/clock.hpp"
 #include "os/process_memory.hpp"
 
@@ -124,18 +122,15 @@ Copied write_pieces(const Pieces& all, const os::ProcessMemory& memory, std::uin
 
 }  // namespace
 
-// Returns nullptr if this side copies alone. If more processes run than there are cores, a sender that copies would
-// only take the receiver's core.
-std::atomic<std::uint64_t>* Messenger::word_to_share(const Flow& flow, std::uint64_t bytes) const noexcept {
-  const bool worth = bytes >= wire::least_shared_bytes && bytes <= wire::most_shared_bytes && may_spin();
+std::atomic<std::uint64_t>* SharedCopy::word(const Flow& flow, std::uint64_t bytes) const noexcept {
+  const bool worth = bytes >= wire::least_shared_bytes && bytes <= wire::most_shared_bytes && waiting_.may_spin();
   if (!worth || !flow.helps || flow.sharing != nullptr || flow.channel == nullptr) return nullptr;
   return flow.channel->shared_word(link::Way::incoming);
 }
 
-void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t address,
-                      std::atomic<std::uint64_t>& word) noexcept {
+SharedCopy::Outcome SharedCopy::receive(Request& request, std::uint64_t cookie, std::uint64_t address,
+                                        std::atomic<std::uint64_t>& word) noexcept {
   Flow& flow = *request.flow;
-  if (register_cookie(request) == 0) return give_up(request, cookie);
   const std::uint64_t bytes = request.result.bytes;
   flow.shared_round = std::max(flow.shared_round + 1, 1U);
   request.peer_cookie = cookie;
@@ -148,13 +143,13 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
   header.first = request.cookie;
   header.second = cookie;
   std::array<std::byte, wire::envelope_bytes> image;
-  wire::encode_envelope(own_memory(request.data), image);
-  post_control(flow, header, image);
+  wire::encode_envelope(memory_.own(request.data), image);
+  frames_.post(flow, header, image);
 
   const Copied own =
       read_pieces({counters_, word, flow.shared_round, bytes, self_ > flow.peer}, *flow.memory, address, request.data);
   if (!own.status.ok()) {
-    refuse_reach(flow, own.status);
+    PeerMemory::refuse(flow, own.status);
     request.whole = false;
   }
   const wire::SharedPieces pieces = wire::unpack_shared_pieces(word.exchange(0, std::memory_order_acq_rel));
@@ -162,56 +157,38 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
                      (pieces.taken() == wire::shared_piece_count(bytes) || !request.whole);
   if (!sound) {  // the other side has written a wrong value into the word
     flow.helps = false;
-    return shared_copied(request, false);
+    return Outcome::broken;
   }
-  if (pieces.taken() == own.claimed) return shared_copied(request, request.whole);
+  if (pieces.taken() == own.claimed) return request.whole ? Outcome::whole : Outcome::broken;
   request.moved = pieces.taken() - own.claimed;
   request.stage = Stage::shared;
   flow.sharing = &request;
   flow.active.push_back(request);
+  return Outcome::under_way;
 }
 
-// All pieces were copied, or a copy has failed.
-void Messenger::shared_copied(Request& request, bool whole) noexcept {
-  if (!whole) return ask_for_pieces(request, request.peer_cookie);
-  send_done(*request.flow, request.peer_cookie);
-  if (request.swap) swap_numbers(request.data, request.result.bytes, request.type->swap_bytes);
-  finish(request);
-}
-
-// The receiver of a message from this process has begun to copy it.
-Status Messenger::share_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload) {
-  const Request* request = find_cookie(header.second, flow, true);
-  if (request == nullptr || request->stage != Stage::offered) {
-    return fail(Code::protocol, "{} shares a message that was not offered", channels_.peer_name(flow.peer));
-  }
+Status SharedCopy::help(Flow& flow, const Request& request, const wire::FrameHeader& header,
+                        std::span<const std::byte> payload) {
   auto envelope = wire::decode_envelope(payload);
-  if (!envelope.ok()) return envelope.status().within(channels_.peer_name(flow.peer));
-  prove_reach(flow, *envelope);
+  if (!envelope.ok()) return envelope.status().within(flow.channel->peer_name());
+  memory_.prove(flow, *envelope);
   std::atomic<std::uint64_t>* word = flow.channel->shared_word(link::Way::outgoing);
-  if (flow.reach != Reach::proven || word == nullptr || !may_spin()) return {};
-  const Copied own = write_pieces({counters_, *word, header.context, request->bytes, self_ > flow.peer}, *flow.memory,
-                                  envelope->address, request->data, static_cast<std::uint32_t>(header.tag));
+  if (flow.reach != Reach::proven || word == nullptr || !waiting_.may_spin()) return {};
+  const Copied own = write_pieces({counters_, *word, header.context, request.bytes, self_ > flow.peer}, *flow.memory,
+                                  envelope->address, request.data, static_cast<std::uint32_t>(header.tag));
   if (own.claimed == 0) return {};
   wire::FrameHeader answer;
   answer.kind = wire::message_frame_kind(wire::MessageKind::shared);
   answer.first = own.pieces;
   answer.second = header.first;
-  post_control(flow, answer, {});
+  frames_.post(flow, answer, {});
   return {};
 }
 
-// The sender has copied its pieces.
-Status Messenger::shared_arrived(Flow& flow, const wire::FrameHeader& header) {
-  Request* request = find_cookie(header.second, flow, false);
-  if (request == nullptr || request->stage != Stage::shared) {
-    return fail(Code::protocol, "{} has copied pieces of a message that is not shared", channels_.peer_name(flow.peer));
-  }
-  flow.active.remove(*request);
+bool SharedCopy::end(Flow& flow, const Request& request, std::uint64_t pieces) noexcept {
   flow.sharing = nullptr;
-  flow.helps = header.first == request->moved;
-  shared_copied(*request, request->whole && flow.helps);
-  return {};
+  flow.helps = pieces == request.moved;
+  return request.whole && flow.helps;
 }
 
 }  // namespace couplet::message

@@ -1,0 +1,58 @@
+#include "message/requests.hpp"
+
+#include <new>
+
+namespace couplet::message {
+
+Request* Requests::take() {
+  Request* request = pool_.take();
+  *request = Request{};
+  request->pooled = true;
+  return request;
+}
+
+void Requests::finish(Request& request, Status status) noexcept {
+  request.status = std::move(status);
+  end(request);
+}
+
+bool Requests::register_cookie(Request& request) noexcept {
+  if (free_cookies_.empty()) {
+    try {
+      free_cookies_.reserve(cookies_.size() + 1);
+      cookies_.emplace_back();
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    free_cookies_.push_back(static_cast<std::uint32_t>(cookies_.size() - 1));
+  }
+  const std::uint32_t index = free_cookies_.back();
+  free_cookies_.pop_back();
+  cookies_[index].request = &request;
+  request.cookie = (std::uint64_t{cookies_[index].generation} << 32) | index;
+  return true;
+}
+
+void Requests::release_cookie(Request& request) noexcept {
+  const auto index = static_cast<std::uint32_t>(request.cookie);
+  cookies_[index].request = nullptr;
+  if (++cookies_[index].generation == 0) cookies_[index].generation = 1;
+  free_cookies_.push_back(index);  // the list has room for it since the slot was made
+  request.cookie = 0;
+}
+
+Request* Requests::find(std::uint64_t cookie, const Flow& flow, bool sending) const noexcept {
+  const auto index = static_cast<std::uint32_t>(cookie);
+  if (index >= cookies_.size()) return nullptr;
+  Request* request = cookies_[index].request;
+  if (request == nullptr || request->cookie != cookie) return nullptr;
+  return request->flow == &flow && request->sending == sending ? request : nullptr;
+}
+
+void Requests::change_group(const Group& from, Group& to) noexcept {
+  pool_.for_each([&](Request& each) {
+    if (each.group == &from) each.group = &to;
+  });
+}
+
+}  // namespace couplet::message
