@@ -225,21 +225,30 @@ bool Buffer::fetch(const char* function) {
 int Buffer::read(Session& session, const char* function, couplet_type type, void* data) {
   check_type(function, type);
   if (steps_left_ == 0) {
-    close(function);  // its hold ends with it
+    close(function);
   }
   if (series_ == nullptr || (backlog_.next == backlog_.count && !fetch(function))) {
     return 2;
   }
   const std::uint64_t current = backlog_.next++;
-  address_ = backlog_.data + current * step_bytes_;
-  if (void* const target = data != nullptr ? data : target_; target != nullptr && step_bytes_ > 0) {
-    std::memcpy(target, address_, step_bytes_);
-    address_ = target;
+  last_.address = backlog_.data + current * step_bytes_;
+  void* const target = data != nullptr ? data : target_;
+  if (target != nullptr && step_bytes_ > 0) {
+    std::memcpy(target, last_.address, step_bytes_);
+    last_.address = target;
   }
-  step_ = static_cast<int>(backlog_.steps[current]);
-  torn_ = backlog_.torn != nullptr && backlog_.torn[current] != 0;
+  last_.step = static_cast<int>(backlog_.steps[current]);
+  last_.torn = backlog_.torn != nullptr && backlog_.torn[current] != 0;
   steps_left_ -= steps_left_ > 0 ? 1 : 0;
   session.profile().count_bytes(step_bytes_);
+  if (steps_left_ == 0) {  // the requester must not wait until the worker has read once more to be told the end
+    if (step_bytes_ > 0 && last_.address != target) {
+      const auto* const step = static_cast<const std::byte*>(last_.address);
+      last_.copy.assign(step, step + step_bytes_);
+      last_.address = last_.copy.data();
+    }
+    close(function);
+  }
   return 1;
 }
 

@@ -58,9 +58,9 @@ class Buffer {
   // `data`, or to the array of the init if that is nullptr. Without either it stays in memory of the library. address()
   // returns where it is.
   int read(Session& session, const char* function, couplet_type type, void* data);
-  [[nodiscard]] const void* address() const noexcept { return address_; }
-  [[nodiscard]] int step() const noexcept { return step_; }
-  [[nodiscard]] bool torn() const noexcept { return torn_; }
+  [[nodiscard]] const void* address() const noexcept { return last_.address; }
+  [[nodiscard]] int step() const noexcept { return last_.step; }
+  [[nodiscard]] bool torn() const noexcept { return last_.torn; }
   void close(const char* function);
 
  private:
@@ -72,6 +72,14 @@ class Buffer {
     const std::uint8_t* torn = nullptr;
     std::uint64_t count = 0;
     std::uint64_t next = 0;
+  };
+
+  // What the last read has returned.
+  struct LastRead {
+    const void* address = nullptr;
+    int step = -1;
+    bool torn = false;
+    std::vector<std::byte> copy;  // the last step that the worker wants, if nothing else has it
   };
 
   void place(const char* function, const BufferShape& shape, int rank, int size);
@@ -91,9 +99,7 @@ class Buffer {
   std::uint64_t step_bytes_ = 0;
   std::uint64_t slots_ = 0;
   Backlog backlog_;
-  const void* address_ = nullptr;
-  int step_ = -1;
-  bool torn_ = false;
+  LastRead last_;
 };
 
 }  // namespace ctca

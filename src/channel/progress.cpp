@@ -5,11 +5,11 @@
 
 namespace couplet::channel {
 
-// Only sockets know of bytes. For other descriptors, the system gives an error, and they count as 0.
+// Sockets and rings know of bytes. For other descriptors, the system gives an error, and they count as 0.
 std::uint64_t taken_by_peer(const Channel& channel) noexcept {
   std::uint64_t taken = channel.sender().acknowledged();
   for (const auto& lane : channel.lanes()) {
-    taken -= os::unanswered_bytes(lane->descriptor());
+    taken += lane->taken() - os::unanswered_bytes(lane->descriptor());
   }
   return taken;
 }

@@ -450,7 +450,7 @@ void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inqu
   const bool uneven = mine->kind == inquiry.head.kind && mine->count == 0 && inquiry.head.count == 0;
   if (uneven && mine->signature() == inquiry.head.signature()) return;
   const std::int32_t own = session.group().rank();
-  const Status why = fail(Code::mismatch, "rank {} ({}) calls {}, and rank {} ({}) {}", source,
+  const Status why = fail(Code::mismatch, "rank {} ({}) calls {}, and rank {} ({}) calls {}", source,
                           courier_.name(session.group().peer(source)), describe(inquiry.head), own,
                           courier_.name(session.group().peer(own)), describe(*mine));
   for (Call* const call : calls_.active()) {

@@ -23,7 +23,7 @@ std::string name_of_rank(const Surroundings& around, std::int32_t rank) {
 Status compare(const Surroundings& around, const wire::CollectiveHead& mine, const wire::CollectiveHead& theirs,
                std::int32_t source) {
   if (!mine.agrees(theirs)) {
-    return fail(Code::mismatch, "{} calls {}, and {} {}", name_of_rank(around, source), describe(theirs),
+    return fail(Code::mismatch, "{} calls {}, and {} calls {}", name_of_rank(around, source), describe(theirs),
                 name_of_rank(around, around.group->rank()), describe(mine));
   }
   if (mine.previous != 0 && theirs.previous != 0 && mine.previous != theirs.previous) {

@@ -408,8 +408,11 @@ Status Chooser::choose() {
     }
     const bool needs_ucx = candidates_.wanted.find("rdma_") != std::string::npos;
     if (reasons.empty()) {
+      std::string names;
+      for (const Maker* maker : candidates_.makers)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", maker->name());
       reasons =
-          fmt::format("there is no method '{}'{}", candidates_.wanted,
+          fmt::format("there is no method '{}' here; there are {}{}", candidates_.wanted, names,
                       needs_ucx ? "; the methods rdma_* need the link ucx in the setting 'links' of all ranks" : "");
     }
     return fail(Code::unsupported, "no method can be used ({})", reasons);

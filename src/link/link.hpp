@@ -115,6 +115,8 @@ class Lane {
   // Returns a number in memory that both sides see, for the layer above. There is one for each way, and it begins with
   // 0. Returns nullptr if there is none.
   [[nodiscard]] virtual std::atomic<std::uint64_t>* shared_word(Way /*way*/) noexcept { return nullptr; }
+  // Returns a number that grows as the peer takes what was pushed, as far as memory shows it; otherwise 0.
+  [[nodiscard]] virtual std::uint64_t taken() const noexcept { return 0; }
   // Tells the other side that nothing further comes. push() then fails, and poll() goes on. The peer's poll() ends with
   // `end`.
   virtual void shut() noexcept = 0;

@@ -146,7 +146,7 @@ std::int64_t RingLane::blocked(std::uint64_t wanted) {
   blocked_ = true;
   blocked_wanted_ = wanted;
   out_.ring.writer->waiting.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with wake_waiting_writer
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with give_back
   if (renew_cells() && (wanted == 0 || next_chunk(wanted) != 0)) {
     unblock();
   }
@@ -347,17 +347,11 @@ void RingLane::give_back() noexcept {
   // A writer that found no room has at least three quarters of the ring outstanding, so that one of these checks comes
   // after its own.
   if (in_.position - in_.told_cells >= in_.ring.cell_count / 4 || in_.bulk - in_.told_bulk >= in_.ring.bulk_bytes / 4) {
-    wake_waiting_writer();
-  }
-}
-
-void RingLane::wake_waiting_writer() noexcept {
-  in_.told_cells = in_.position;
-  in_.told_bulk = in_.bulk;
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with blocked()
-  // The writer clears the word itself, since the room may still be too little for it.
-  if (bell_ != nullptr && in_.ring.writer->waiting.load(std::memory_order_relaxed) != 0) {
-    bell_->ring_if_asleep();
+    in_.told_cells = in_.position;
+    in_.told_bulk = in_.bulk;
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with blocked()
+    // The writer clears the word itself, since the room may still be too little for it.
+    if (bell_ != nullptr && in_.ring.writer->waiting.load(std::memory_order_relaxed) != 0) bell_->ring_if_asleep();
   }
 }
 

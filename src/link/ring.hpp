@@ -30,6 +30,10 @@ class RingLane : public Lane {
   [[nodiscard]] bool readable() const noexcept final;
   [[nodiscard]] bool want_write() const noexcept final { return blocked_; }
   [[nodiscard]] bool writable() const noexcept final;
+  [[nodiscard]] std::uint64_t taken() const noexcept final {
+    return out_.ring.reader->cells.load(std::memory_order_relaxed) +
+           out_.ring.reader->bulk.load(std::memory_order_relaxed);
+  }
   void shut() noexcept final;
   [[nodiscard]] const Status& failure() const noexcept final;
 
@@ -80,7 +84,6 @@ class RingLane : public Lane {
   Step begin_long(FrameReceiver& receiver, wire::Cell& cell);
   Step ended();
   void give_back() noexcept;
-  void wake_waiting_writer() noexcept;
   Step garbage(std::string_view what);
   void set_failure(Status why);
 

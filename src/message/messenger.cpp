@@ -239,10 +239,20 @@ Status Messenger::flush(engine::PeerPatience& patience) {
     }
     return !found;
   };
-  const auto flushed = [&none] { return none(&channel::Channel::sending); };
+  const auto offered = [this] {
+    std::uint64_t count = 0;
+    for (const auto& flow : peers_.all()) count += flow != nullptr && flow->channel != nullptr ? flow->offered : 0;
+    return count;
+  };
+  const auto flushed = [&] { return none(&channel::Channel::sending) && offered() == 0; };
   if (flushed()) return {};
   Status status = patience.wait(*waiting_.engine(), flushed, [] { return std::string("what was sent to go"); });
-  return status.code() == Code::timeout && none(&channel::Channel::queued) ? Status() : status;
+  if (status.code() != Code::timeout || !none(&channel::Channel::queued)) return status;
+  if (const std::uint64_t count = offered(); count > 0) {
+    return fail(Code::timeout, "{} messages were not received: a send that is not complete ends with its process",
+                count);
+  }
+  return {};
 }
 
 }  // namespace couplet::message

@@ -213,7 +213,7 @@ bool is_ipv4(const Endpoint& endpoint) noexcept {
 Result<Endpoint> resolve(std::string_view host_and_port) {
   const auto colon = host_and_port.rfind(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == host_and_port.size()) {
-    return fail(Code::config, "'{}' is not host:port", host_and_port);
+    return fail(Code::config, "'{}' is not host:port, as in localhost:7100", host_and_port);
   }
   std::string host(host_and_port.substr(0, colon));
   const std::string port(host_and_port.substr(colon + 1));
@@ -222,7 +222,7 @@ Result<Endpoint> resolve(std::string_view host_and_port) {
   }
   if (!std::all_of(port.begin(), port.end(), [](char digit) { return digit >= '0' && digit <= '9'; }) ||
       port.size() > 5 || std::stoul(port) > 65535) {
-    return fail(Code::config, "'{}' in '{}' is not a port", port, host_and_port);
+    return fail(Code::config, "'{}' in '{}' is not a port, a number up to 65535", port, host_and_port);
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

@@ -1,8 +1,11 @@
 #include "runtime/series_environment.hpp"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "runtime/node_relay.hpp"
+#include "universe/programs.hpp"
 
 namespace couplet::runtime {
 namespace {
@@ -53,7 +56,10 @@ Status SeriesEnvironment::program_alive(std::string_view program) {
   const auto found =
       std::find_if(programs.begin(), programs.end(), [&](const auto& info) { return info.name == program; });
   if (found == programs.end()) {
-    return fail(Code::not_found, "there is no program '{}' in this universe", program);
+    std::vector<std::string> names;
+    for (const auto& info : programs) names.push_back(info.name);
+    return fail(Code::not_found, "there is no program '{}' in this universe; there are {}", program,
+                universe::quoted_list(names));
   }
   for (std::int32_t rank = 0; rank < found->size; ++rank) {
     if (!gone(membership_.peer(static_cast<channel::PeerId>(found->first_rank + rank)).state)) {

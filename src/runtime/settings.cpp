@@ -241,9 +241,15 @@ Result<KnownCosts> known_costs(const universe::Membership& membership) {
       {.file = membership.setting("cost_file"), .machine = membership.setting("machine"), .host = os::host_name()});
 }
 
-double spin_wish_us(const universe::Membership& membership) {
+Result<double> spin_wish_us(const universe::Membership& membership) {
   const std::string text = membership.setting("spin_us");
-  return text.empty() ? -1 : std::strtod(text.c_str(), nullptr);
+  if (text.empty()) return -1;
+  char* end = nullptr;
+  const double wish_us = std::strtod(text.c_str(), &end);
+  if (end != text.c_str() + text.size() || !(wish_us >= 0)) {
+    return fail(Code::config, "setting 'spin_us' is '{}'; it has to be a number of microseconds, 0 or more", text);
+  }
+  return wish_us;
 }
 
 }  // namespace couplet::runtime

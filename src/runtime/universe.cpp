@@ -62,7 +62,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   const auto& own = member_->programs()[static_cast<std::size_t>(member_->program())];
   if (!costs.warning.empty() && member_->rank() == own.first_rank) print_note(costs.warning);
   counters_ = std::make_unique<counters::Counters>(member_->page().counters());
-  const double spin_us = spin_wish_us(*member_);
+  COUPLET_TRY_VALUE(const double spin_us, spin_wish_us(*member_));
   patience_ = engine::patience_for(spin_us);
   engine_ = std::make_unique<engine::Engine>(member_->doorbell(), patience_);
   if (spin_us < 0) {

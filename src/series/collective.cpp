@@ -181,7 +181,8 @@ Result<universe::SeriesRecord> RecordSearch::newest(std::int64_t newer_than, con
       return Code::interrupted;
     }
     if (values[4] == 0) {
-      const char* const why = own.over ? "no program has created it in time" : "another reader rank waits no longer";
+      const char* const why = own.over ? "no program has created it in time"
+                                       : "another reader rank has given up: its time has passed, or it was interrupted";
       return newer_than < 0 ? fail(Code::timeout, "series '{}' does not exist: {}", name_, why)
                             : fail(Code::timeout, "series '{}' has no incarnation after {}", name_, newer_than);
     }

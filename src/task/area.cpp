@@ -91,6 +91,7 @@ Status Area::usable() {
   if (const auto now = os::now_ns(); owner_lost_.ok() && now >= next_look_ns_) {
     next_look_ns_ = now + owner_look_ns;
     owner_lost_ = areas_.post_.environment().alive(owner_, owner_incarnation_);
+    if (!owner_lost_.ok() && file_) static_cast<void>(file_->remove());  // it could not do that itself
   }
   return owner_lost_.ok() ? unless_closed({}) : owner_lost_.within(fmt::format("{}: its owner is gone", title()));
 }

@@ -134,6 +134,7 @@ class Areas final : public Listener {
     std::optional<wire::Letter> letter;
     Status lost;
   };
+  void remove_files_of_earlier_lives();
   void asked(channel::PeerId source, const wire::Letter& letter);
   void describe(channel::PeerId target, std::uint64_t number, const Area& area);
   void serve(channel::PeerId source, wire::Letter letter);

@@ -10,6 +10,7 @@
 #include "base/types.hpp"
 #include "message/swap.hpp"
 #include "os/clock.hpp"
+#include "os/directory.hpp"
 #include "os/process_memory.hpp"
 #include "task/area.hpp"
 #include "wire/message.hpp"
@@ -63,6 +64,10 @@ Result<Part> decode_part(const std::vector<std::int64_t>& numbers) {
   return part;
 }
 
+std::string file_prefix(channel::PeerId owner) {
+  return fmt::format("area-{:08x}-", owner);
+}
+
 Status check(const AreaSpecification& wanted) {
   if (wanted.name.empty() || wanted.name.size() > longest_name) {
     return fail(Code::argument, "an area needs a name of 1 to {} bytes", longest_name);
@@ -107,8 +112,9 @@ Result<std::unique_ptr<Area>> Areas::create(AreaSpecification specification) {
   area->number_ = next_area_++;
   auto* const memory = static_cast<std::byte*>(area->specification_.memory);
   const std::uint64_t data_bytes = memory == nullptr ? area->bytes() : 0;
-  const std::string path = fmt::format("{}/area-{:08x}-{:x}-{:016x}", environment.node_directory(), environment.self(),
-                                       area->number_, nonce_);
+  remove_files_of_earlier_lives();
+  const std::string path = fmt::format("{}/{}{:x}-{:016x}", environment.node_directory(),
+                                       file_prefix(environment.self()), area->number_, nonce_);
   auto file = os::MappedFile::create(path, wire::area_page_bytes + data_bytes);
   if (!file) {
     area->closed_ = true;
@@ -126,6 +132,18 @@ Result<std::unique_ptr<Area>> Areas::create(AreaSpecification specification) {
     }
   }
   return area;
+}
+
+// A process that was killed could not remove the files of its areas, and nobody else knows them by name.
+void Areas::remove_files_of_earlier_lives() {
+  if (next_area_ > 1) return;  // it was done for the first area
+  const std::string& directory = post_.environment().node_directory();
+  const auto names = os::list_directory(directory);
+  if (!names.ok()) return;  // the creation of the new file says why
+  const std::string prefix = file_prefix(post_.environment().self());
+  for (const std::string& name : *names) {
+    if (name.starts_with(prefix)) static_cast<void>(os::remove_file(directory + "/" + name));
+  }
 }
 
 // ---- finding ----
@@ -177,7 +195,11 @@ Result<std::unique_ptr<Area>> Areas::open(const std::string& name, channel::Peer
   Letter ask;
   ask.kind = LetterKind::ask;
   ask.text = name;
-  COUPLET_TRY_VALUE(const Letter described, call(owner, std::move(ask), deadline_ns));
+  auto answer = call(owner, ask, deadline_ns);
+  if (answer.code() == Code::peer_lost && !post_.environment().gone(owner)) {
+    answer = call(owner, std::move(ask), deadline_ns);  // that was an earlier life of the owner
+  }
+  COUPLET_TRY_VALUE(const Letter described, std::move(answer));
   const std::string owner_name = post_.environment().peer_name(owner);
   if (described.kind == LetterKind::unknown) {
     return fail(Code::not_found, "{} has no area '{}'; it has {}", owner_name, name,

@@ -110,8 +110,8 @@ Status Requester::submit(std::int32_t worker, const Content& content, std::uint6
     Status objection = offered.ok() && made->done && !made->taken ? made->status : offered;
     if (again || !objection.ok()) {
       tasks_.erase(letter.number);
-      if (again && attempt < couplers_.size()) {
-        continue;  // another coupler may take it
+      if (again && attempt <= couplers_.size()) {
+        continue;  // another coupler may take it, or this one, if it was started again
       }
       return objection;
     }

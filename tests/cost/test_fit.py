@@ -276,6 +276,13 @@ def test_an_interval_with_0_is_doubted_though_the_fit_is_good() -> None:
     assert model.doubts[0].endswith("contains 0: the cells do not show what a pair inside a node costs")
 
 
+def test_a_cost_below_0_is_doubted_though_its_interval_is_not_known() -> None:
+    model = fit_measurement(measurement(hinge(3.0, 0.0038, -0.0045, 0.0066, 0.0058)), Options("hinge")).model
+    assert "intra_first: alpha is -700 us for 3 <= pa <= 7, and a pair inside a node cannot cost less than nothing" in (
+        model.doubts
+    )
+
+
 def test_doubts_are_kept_in_the_file_and_repeated_by_predictions(
     couplet: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

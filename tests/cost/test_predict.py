@@ -187,7 +187,7 @@ def test_iterations_share_the_cost_in_proportion() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", '""'), ("4,,4", '"" at place 1'), ("4,-1", '"-1"'), ("4,x", '"x"'), ("4,0", "node 1 has no process"),
+        ("", '""'), ("4,,4", 'its entry 2 is ""'), ("4,-1", '"-1"'), ("4,x", '"x"'), ("4,0", "node 1 has no process"),
         ("4;4", '"4;4"'), ("4.0", '"4.0"'), ("²", "²"), ("999999999,999999999", "at most"), ("1" * 40, "no number"),
     ],
 )  # fmt: skip

@@ -69,4 +69,4 @@ def test_one_method_and_a_difference_that_is_noticed(tmp_path: Path) -> None:
     assert "the residual is 2.000e-10" in done.stdout
     done = start(tmp_path, "openmpi", 2, "cells=9", "method=carrier_pigeon")
     assert done.returncode == 1
-    assert "left out: " in done.stdout and "there is no method 'carrier_pigeon'" in done.stdout
+    assert "left out: " in done.stdout and "there is no method 'carrier_pigeon' here; there are " in done.stdout

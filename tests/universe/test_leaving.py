@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from launching import World
+from launching import WATCHDOG_S, World
 from namespaces import ADDRESSES, Namespaces, make_namespaces
 from quartet import Guest
 
@@ -128,6 +128,26 @@ def test_leaving_goes_on_as_long_as_the_network_takes_something(
         assert second.get(f"bool((found == {number}).all())") == "True"
     second.refused("universe.group.Recv(found, 0, timeout=100)", "PEER_LOST", "program 'guest' rank 0", "has left")
     second.leave(first)
+
+
+@pytest.mark.parametrize("link", ["shm", "tcp"])
+def test_leaving_waits_for_sends_that_are_not_complete_and_counts_those_that_stay(
+    make_world: Callable[..., World], link: str
+) -> None:
+    """Fault: over tcp, leave answered ok, and what was only offered to the receiver was lost in silence."""
+    world = make_world("guest:2")
+    first, second = (Guest(world, "guest", rank, 2, COUPLET_LINKS=f"self,{link}") for rank in range(2))
+    first.ready()
+    second.ready()
+    first.get("many = [universe.group.Isend(np.full(300_000, number, 'u1'), 1) for number in range(3)]")
+    first.begin_to_leave()
+    second.get("found = np.zeros(300_000, 'u1')")
+    for number in range(2):
+        second.get("universe.group.Recv(found, 0, timeout=100)")
+        assert second.get(f"bool((found == {number}).all())") == "True"
+    output, errors = first.process.communicate(timeout=WATCHDOG_S)
+    assert "1 messages were not received" in output + errors
+    second.leave()
 
 
 def test_what_was_sent_arrives_if_the_first_call_of_the_receiver_is_a_send(make_world: Callable[..., World]) -> None:

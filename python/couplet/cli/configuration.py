@@ -204,6 +204,10 @@ class _Lines:
             elif key := re.match(r"([\w\-]+)\s*(=|\.)", stripped):
                 self.keys.setdefault((table, key[1]), number)
 
+    def table_below(self, name: str) -> str:
+        """Returns the first table that is called ``name``, or, as in ``[name.part]``, lies below it."""
+        return next((table for table, _ in self.keys if table == name or table.startswith(f"{name}.")), name)
+
     def of(self, table: str, key: str = "") -> int:
         return self.keys.get((table, key), self.keys.get((table, ""), 1))
 
@@ -310,7 +314,10 @@ class _Reader:
     def launcher(self, where: str, launcher: str) -> None:
         from couplet.cli.launch import launcher_executable
 
-        if launcher not in LAUNCHERS:
+        if launcher in _LAUNCHER_COMMANDS:
+            text = f'"{launcher}" is a command, and launcher names the MPI whose command is used'
+            self.wrong(where, "launcher", text, "known: " + ", ".join(LAUNCHERS))
+        elif launcher not in LAUNCHERS:
             self.wrong(where, "launcher", f'no launcher "{launcher}"', _closest(launcher, list(LAUNCHERS)))
         elif launcher_executable(launcher) is None:
             self.wrong(where, "launcher", f'launcher "{launcher}" is not installed here')
@@ -390,7 +397,7 @@ def load(path: Path) -> Configuration:
     tables = [kind for kind in _KINDS if "." not in kind]
     for key in content:
         if key not in tables:
-            reader.wrong(key, "", f"unknown table [{key}]", _closest(key, tables))
+            reader.wrong(reader.lines.table_below(key), "", f"unknown table [{key}]", _closest(key, tables))
     universe = reader.table("universe", "universe", content.get("universe", {}))
     entries = content.get("program", [])
     if not isinstance(entries, list) or not entries:

@@ -123,7 +123,7 @@ def _one_of(option: str, text: str, words: tuple[str, str]) -> str:
 
 @dataclass(frozen=True)
 class _Given:
-    """The options that say who sends to whom."""
+    """The options that say which process sends to which."""
 
     tiles: str | None
     matrix: Path | None
@@ -144,11 +144,12 @@ def _pattern(model: Model, given: _Given) -> tuple[Pattern, list[str]]:
     counted = _one_of("--self-messages", given.self_messages, ("counted", "ignored")) == "counted"
     by_bytes = _one_of("--matrix-unit", given.unit, ("messages", "bytes")) == "bytes"
     unit_bytes = model.message_bytes if by_bytes else None
-    sources = (given.tiles, given.matrix, given.recorded)
-    if sum(source is not None for source in sources) != 1:
-        raise CostError(
-            "say who sends to whom: --tiles ROWSxCOLUMNS, --matrix FILE or --recorded FOLDER (one of the three)"
-        )
+    sources = {"--tiles": given.tiles, "--matrix": given.matrix, "--recorded": given.recorded}
+    named = [option for option, value in sources.items() if value is not None]
+    if not named:
+        raise CostError("say which process sends to which: --tiles ROWSxCOLUMNS, --matrix FILE or --recorded FOLDER")
+    if len(named) > 1:
+        raise CostError(f"{' and '.join(named)} were given: give one of them, each says which process sends to which")
     for option, value in (("--program", given.program), ("--exchange", given.exchange)):
         if value is not None and given.recorded is None:
             raise CostError(f'{option} "{value}" chooses from what was recorded: give --recorded, too')

@@ -177,7 +177,7 @@ def _aggregator_counts(pattern: Pattern, node_count: int, wanted: int | str | No
     if wanted is None:
         return [node_count]
     if not pattern.uses_aggregators:
-        raise CostError("a communication matrix has no aggregators: its entries say who sends to whom")
+        raise CostError("a communication matrix has no aggregators: its entries say which process sends to which")
     if wanted == "best":
         return list(range(node_count, 0, -1))
     if not isinstance(wanted, int) or not 1 <= wanted <= node_count:

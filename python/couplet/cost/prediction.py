@@ -171,8 +171,8 @@ def parse_node_set(text: str) -> tuple[int, ...]:
     for index, word in enumerate(words):
         if not (word.strip().isascii() and word.strip().isdigit()) or len(word.strip()) > 9:
             raise CostError(
-                f'the node set "{text}": "{word.strip()}" at place {index} is no number of processes; it has to be a '
-                "list as in 4,4,2,2"
+                f'the node set "{text}": its entry {index + 1} is "{word.strip()}", which is no number of processes; '
+                "give a list as in 4,4,2,2"
             )
         numbers.append(int(word))
         if numbers[-1] == 0:
@@ -197,7 +197,7 @@ def check_aggregators(aggregators: Sequence[int] | None, node_set: Sequence[int]
     if aggregators is None:
         return tuple(range(len(node_set)))
     if not pattern.uses_aggregators:
-        raise CostError("a communication matrix has no aggregators: its entries say who sends to whom")
+        raise CostError("a communication matrix has no aggregators: its entries say which process sends to which")
     if not aggregators:
         raise CostError("at least one node needs an aggregator")
     wrong = [node for node in aggregators if not 0 <= node < len(node_set)]

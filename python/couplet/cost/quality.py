@@ -38,14 +38,19 @@ def _poor(order: str, cells: Sequence[Cell], fit: Fit, statistic: str) -> list[s
 def _unknown(order: str, fit: Fit) -> list[str]:
     found = []
     for index, piece in enumerate(fit.pieces):
+        where = f"{piece.min_pa:g} <= pa {'<=' if piece is fit.pieces[-1] else '<'} {piece.max_pa:g}"
         for name, pair in _PAIRS.items():
-            low, high = piece.intervals.get(name, (1.0, 1.0))
-            # The pieces of a hinge have the same beta.
-            is_told = fit.kind == "hinge" and name == "beta" and index
-            if low < 0.0 < high and not is_told:
-                sign = "<=" if piece is fit.pieces[-1] else "<"
+            if fit.kind == "hinge" and name == "beta" and index:
+                continue  # the pieces of a hinge have the same beta
+            value = getattr(piece, name)
+            low, high = piece.intervals.get(name, (value, value))
+            if low < 0.0 < high:
                 found.append(
-                    f"{order}: the interval of {name} for {piece.min_pa:g} <= pa {sign} {piece.max_pa:g} "
-                    f"({shown_time(low)} to {shown_time(high)}) contains 0: the cells do not show what {pair} costs"
+                    f"{order}: the interval of {name} for {where} ({shown_time(low)} to {shown_time(high)}) contains "
+                    f"0: the cells do not show what {pair} costs"
+                )
+            elif value < 0.0:
+                found.append(
+                    f"{order}: {name} is {shown_time(value)} for {where}, and {pair} cannot cost less than nothing"
                 )
     return found

@@ -30,7 +30,7 @@ _PAGE = """\
 <link rel="icon" href="data:,">
 <title>{title}</title>
 <style>
-body {{ font-family: sans-serif; margin: 2em auto; max-width: 75em; color: #222; }}
+body {{ font-family: sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; color: #222; }}
 svg {{ max-width: 100%; height: auto; }}
 table {{ border-collapse: collapse; }}
 td, th {{ padding: 0.15em 0.8em; text-align: right; border-bottom: 1px solid #ddd; }}

@@ -57,6 +57,15 @@ def test_nsteps_ends_a_worker_and_its_hold(make_world: MakeWorld) -> None:
     nothing_left(world)
 
 
+def test_a_worker_that_reads_exactly_nsteps_holds_nobody(make_world: MakeWorld) -> None:
+    """Fault: the hold ended only with one more read, so a requester that waits stopped for ever, and said nothing."""
+    world = make_world("")
+    slots = {"COUPLET_SERIES_COTOCOA_BUFFER_0_SLOTS": str(SLOTS)}
+    ended = world.finish(start_job(world, "openmpi", clients("c", "boxes", WAIT, 30, 10, "exactly"), **slots)).check()
+    assert sorted(ended.output.splitlines()) == lines(10)
+    nothing_left(world)
+
+
 @pytest.mark.parametrize(("language", "variant"), [("c", "untyped"), ("fortran", "grid")])
 def test_separate_launches(make_world: MakeWorld, language: str, variant: str) -> None:
     programs = clients(language, variant, WAIT, 30)

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "support/parties.hpp"
 #include "support/pipe_lane.hpp"
 #include "support/recorder.hpp"
 
@@ -42,6 +43,21 @@ TEST(Progress, OfAPeerShowsInWhatItAcknowledgesAndInWhatComesFromIt) {
   zero.shut();
   one.shut();
   run();
+}
+
+// Fault: over shared memory, a leaving did not see that the peer takes messages, and gave up after 5 s.
+TEST(Progress, OverARingShowsWithEachFrameThatThePeerTakes) {
+  test::LaneMessengers world(test::LaneKind::shm, 2);
+  const std::uint64_t number = 7;
+  const Channel& channel = world.channel(0, 1);
+  std::uint64_t taken = taken_by_peer(channel);
+  for (int turn = 0; turn < 3; ++turn) {
+    ASSERT_TRUE(world[0].send(world[0].groups().universe(), &number, 1, COUPLET_UINT64, 1, 0).ok());
+    EXPECT_EQ(taken_by_peer(channel), taken);
+    world.channel(1, 0).poll(16);
+    EXPECT_NE(taken_by_peer(channel), taken);
+    taken = taken_by_peer(channel);
+  }
 }
 
 }  // namespace
