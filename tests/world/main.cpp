@@ -1,11 +1,14 @@
-// usage: world [--seeds N] [--first SEED] [--seed SEED] [--plan FILE]... [--jobs N] [--show] [--history] [--calls
-// SECONDS] [--shrink SECONDS] Plays worlds: whole universes on a simulated kernel (docs/chaos.md). Exit status: 0
-// nothing found; 1 something was found.
+// usage: world [--seeds N] [--first SEED] [--seed SEED] [--plan FILE]... [--jobs N] [--show] [--history] [--traces]
+// [--calls SECONDS] [--shrink SECONDS]
+// Plays worlds: whole universes on a simulated kernel (docs/chaos.md). Exit status: 0 nothing found; 1 something was
+// found.
 #include <couplet/couplet.h>
 #include <fcntl.h>
 #include <sodium.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +37,7 @@ struct Options {
   int jobs = 2;
   bool show = false;
   bool history = false;
+  bool traces = false;
   double shrink_s = 60;
   double calls_from_s = -1;
 };
@@ -194,6 +198,11 @@ int play_seeds(const Options& options) {
       job.process = 0;
       judge_end(job.plan.seed, status, *job.verdict);
       steps += job.verdict->steps;
+      if (options.traces) {
+        std::printf("seed %llu: %llu calls, trace %016llx\n", static_cast<unsigned long long>(job.plan.seed),
+                    static_cast<unsigned long long>(job.verdict->steps),
+                    static_cast<unsigned long long>(job.verdict->trace));
+      }
       if (job.verdict->found) {
         ++found;
         Options once = options;
@@ -204,9 +213,15 @@ int play_seeds(const Options& options) {
     }
   }
   const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  std::printf("world: %llu seeds from %llu in %.1f s (%.0f a minute), %llu calls, %d with findings\n",
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const double processor_s = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                             static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+  std::printf("world: %llu seeds from %llu in %.1f s (%.0f a minute; %.0f a minute of one core), %llu calls, %d with "
+              "findings\n",
               static_cast<unsigned long long>(options.seeds), static_cast<unsigned long long>(options.first), took_s,
-              static_cast<double>(options.seeds) / took_s * 60, static_cast<unsigned long long>(steps), found);
+              static_cast<double>(options.seeds) / took_s * 60, static_cast<double>(options.seeds) / processor_s * 60,
+              static_cast<unsigned long long>(steps), found);
   return found == 0 ? 0 : 1;
 }
 
@@ -224,6 +239,11 @@ int play_plan(const Plan& plan, const Options& options) {
   }
   report(plan, options, *verdict);
   return 1;
+}
+
+// A world touches little memory of each large area. Huge pages would be cleared as a whole for it.
+void use_small_pages() {
+  static_cast<void>(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 }
 
 // Makes all runs use the same addresses, so that what depends on the order of addresses is repeated, too.
@@ -265,6 +285,8 @@ int run(int count, char** arguments) {
       options.show = true;
     } else if (word == "--history") {
       options.history = true;
+    } else if (word == "--traces") {
+      options.traces = true;
     } else {
       std::fprintf(stderr, "world: no option '%s'\n", word.c_str());
       return 2;
@@ -296,5 +318,6 @@ int run(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   world::forget_address_randomisation(arguments);
+  world::use_small_pages();
   return world::run(count, arguments);
 }

@@ -16,6 +16,9 @@
 #include <memory>
 #include <queue>
 #include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -42,6 +45,13 @@ class Object {
   // A mapping of it has ended in the same way.
   virtual void unmapped() {}
 };
+
+// Returns the object as one of this type, or nullptr. For a final type, this takes less time than a dynamic cast.
+template <typename T>
+[[nodiscard]] T* as(Object* object) {
+  static_assert(std::is_final_v<T>);
+  return object != nullptr && typeid(*object) == typeid(T) ? static_cast<T*>(object) : nullptr;
+}
 
 struct Fiber;
 
@@ -72,6 +82,7 @@ struct Fiber {
   bool started = false;
   bool done = false;
   const std::function<bool()>* ready = nullptr;  // it sleeps until this is true, or until `deadline`
+  std::uint64_t looked_at = 0;                   // the change after which `ready` was found to be false
   Nanoseconds deadline = 0;
   int saved_errno = 0;
   void* saved_exceptions[2] = {nullptr, nullptr};
@@ -115,7 +126,17 @@ class Kernel {
   [[nodiscard]] Process& process() const noexcept { return *current_->process; }
   // To be called at the beginning of each call. It takes simulated time; meanwhile other processes may run, and this
   // process may be killed.
-  void step(Nanoseconds cost_ns = 200, const char* call = __builtin_FUNCTION());
+  void step(Nanoseconds cost_ns = 200, const char* call = __builtin_FUNCTION()) {
+    step_looking(cost_ns, call);
+    changed();
+  }
+  // Does what step() does, for a call that changes nothing for which another process may be waiting.
+  void step_looking(Nanoseconds cost_ns = 200, const char* call = __builtin_FUNCTION());
+  // To be called when something has changed for which a process may be waiting, unless step() was called before. The
+  // conditions of sleeping fibers are not checked again before the next change.
+  void changed() noexcept { ++changes_; }
+  // Lets simulated time pass, for what is no call of the kernel. No other process runs meanwhile.
+  void pass(Nanoseconds duration_ns) noexcept { now_ += duration_ns; }
   // Sleeps until `ready` returns true. Returns false if the deadline has passed before.
   bool block(const std::function<bool()>& ready, Nanoseconds deadline = never);
   void yield();
@@ -125,7 +146,8 @@ class Kernel {
   [[nodiscard]] std::shared_ptr<Object> object(int descriptor) const;
   template <typename T>
   [[nodiscard]] std::shared_ptr<T> object_as(int descriptor) const {
-    return std::dynamic_pointer_cast<T>(object(descriptor));
+    auto found = object(descriptor);
+    return as<T>(found.get()) != nullptr ? std::static_pointer_cast<T>(std::move(found)) : nullptr;
   }
   bool close(int descriptor);
   [[nodiscard]] Process* find_process(int number) noexcept;
@@ -136,7 +158,7 @@ class Kernel {
  private:
   void run_actions();
   [[nodiscard]] Nanoseconds next_time() const;
-  [[nodiscard]] bool runnable(const Fiber& fiber) const;
+  [[nodiscard]] bool runnable(Fiber& fiber) const;
   void resume(Fiber& fiber);
   void leave_fiber();
   static void enter();
@@ -151,6 +173,8 @@ class Kernel {
   couplet::Random random_;
   Nanoseconds now_ = start_of_time;
   std::uint64_t steps_ = 0;
+  std::uint64_t changes_ = 1;
+  bool may_be_finished_ = true;  // a process has died, or an action was carried out
   std::uint64_t order_ = 0;
   std::uint64_t trace_ = 0xcbf29ce484222325U;
   double switching_ = 0.05;
