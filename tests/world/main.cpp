@@ -93,7 +93,9 @@ void play_here(const Plan& plan, const Options& options, Verdict& verdict) {
   verdict.played = true;
 }
 
-pid_t begin_playing(const Plan& plan, const Options& options, Verdict& verdict) {
+// make_plan: called in the new process, whose memory is then the same whatever its parent has played before.
+template <typename MakePlan>
+pid_t begin_playing(const MakePlan& make_plan, const Options& options, Verdict& verdict) {
   verdict.played = verdict.found = false;
   std::fflush(stdout);
   const pid_t child = ::fork();
@@ -102,7 +104,7 @@ pid_t begin_playing(const Plan& plan, const Options& options, Verdict& verdict) 
       const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
       ::dup2(nothing, STDERR_FILENO);
     }
-    play_here(plan, options, verdict);
+    play_here(make_plan(), options, verdict);
     ::_exit(0);
   }
   return child;
@@ -122,7 +124,7 @@ void judge_end(std::uint64_t seed, int status, Verdict& verdict) {
 
 void play_once(const Plan& plan, const Options& options, Verdict& verdict) {
   int status = 0;
-  ::waitpid(begin_playing(plan, options, verdict), &status, 0);
+  ::waitpid(begin_playing([&] { return plan; }, options, verdict), &status, 0);
   judge_end(plan.seed, status, verdict);
 }
 
@@ -158,7 +160,7 @@ void report(const Plan& plan, const Options& options, Verdict& verdict) {
 
 struct Job {
   pid_t process = 0;
-  Plan plan;
+  std::uint64_t seed = 0;
   Verdict* verdict = nullptr;
 };
 
@@ -179,8 +181,8 @@ int play_seeds(const Options& options) {
   int running = 0;
   const auto begin = [&](Job& job) {
     if (next < options.first + options.seeds) {
-      job.plan = Plan::generate(next++);
-      job.process = begin_playing(job.plan, options, *job.verdict);
+      job.seed = next++;
+      job.process = begin_playing([&] { return Plan::generate(job.seed); }, options, *job.verdict);
       ++running;
     }
   };
@@ -196,10 +198,10 @@ int play_seeds(const Options& options) {
       }
       --running;
       job.process = 0;
-      judge_end(job.plan.seed, status, *job.verdict);
+      judge_end(job.seed, status, *job.verdict);
       steps += job.verdict->steps;
       if (options.traces) {
-        std::printf("seed %llu: %llu calls, trace %016llx\n", static_cast<unsigned long long>(job.plan.seed),
+        std::printf("seed %llu: %llu calls, trace %016llx\n", static_cast<unsigned long long>(job.seed),
                     static_cast<unsigned long long>(job.verdict->steps),
                     static_cast<unsigned long long>(job.verdict->trace));
       }
@@ -207,7 +209,7 @@ int play_seeds(const Options& options) {
         ++found;
         Options once = options;
         once.shrink_s = 0;
-        report(job.plan, once, *job.verdict);
+        report(Plan::generate(job.seed), once, *job.verdict);
       }
       begin(job);
     }
@@ -246,11 +248,13 @@ void use_small_pages() {
   static_cast<void>(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 }
 
-// Makes all runs use the same addresses, so that what depends on the order of addresses is repeated, too.
+// Makes all runs use the same addresses, so that what depends on the order of addresses is repeated, too. The libraries'
+// symbols are looked up once, and not again in each process that plays a world.
 void forget_address_randomisation(char** arguments) {
   const int now = ::personality(0xffffffff);
   if (now >= 0 && (now & ADDR_NO_RANDOMIZE) == 0 &&
       ::personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) >= 0) {
+    ::setenv("LD_BIND_NOW", "1", 1);
     ::execv("/proc/self/exe", arguments);
   }
 }

@@ -294,6 +294,12 @@ Process* Kernel::find_process(int number) noexcept {
   return found == processes_.end() ? nullptr : found->get();
 }
 
+int Kernel::count_running(int node) const noexcept {
+  return static_cast<int>(std::count_if(fibers_.begin(), fibers_.end(), [&](const Fiber* fiber) {
+    return fiber->process->node == node && fiber->ready == nullptr;
+  }));
+}
+
 int Kernel::futex_wake(const void* word, int most) {
   int woken = 0;
   for (Fiber* const fiber : fibers_) {

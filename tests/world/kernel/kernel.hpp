@@ -152,6 +152,8 @@ class Kernel {
   bool close(int descriptor);
   [[nodiscard]] Process* find_process(int number) noexcept;
   int futex_wake(const void* word, int most);
+  // Returns how many fibers of a node are not asleep.
+  [[nodiscard]] int count_running(int node) const noexcept;
   // Runs a program that was started by posix_spawn.
   std::function<int(const std::string& path, char* const* environment)> on_spawn;
 
