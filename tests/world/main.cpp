@@ -219,11 +219,12 @@ int play_seeds(const Options& options) {
   ::getrusage(RUSAGE_CHILDREN, &used);
   const double processor_s = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                              static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
-  std::printf("world: %llu seeds from %llu in %.1f s (%.0f a minute; %.0f a minute of one core), %llu calls, %d with "
-              "findings\n",
-              static_cast<unsigned long long>(options.seeds), static_cast<unsigned long long>(options.first), took_s,
-              static_cast<double>(options.seeds) / took_s * 60, static_cast<double>(options.seeds) / processor_s * 60,
-              static_cast<unsigned long long>(steps), found);
+  std::printf(
+      "world: %llu seeds from %llu in %.1f s (%.0f a minute; %.0f a minute of one core), %llu calls, %d with "
+      "findings\n",
+      static_cast<unsigned long long>(options.seeds), static_cast<unsigned long long>(options.first), took_s,
+      static_cast<double>(options.seeds) / took_s * 60, static_cast<double>(options.seeds) / processor_s * 60,
+      static_cast<unsigned long long>(steps), found);
   return found == 0 ? 0 : 1;
 }
 
