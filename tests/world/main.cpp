@@ -9,6 +9,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,8 +27,8 @@
 namespace world {
 namespace {
 
-// Real time for one world. A process that makes no call for so long is taken for one that never will.
-constexpr unsigned max_real_s = 60;
+// Time of the processor for one world. A process that makes no call for so long is taken for one that never will.
+constexpr int max_processor_s = 60;
 constexpr std::size_t max_text_bytes = 1 << 16;
 
 struct Options {
@@ -70,7 +71,8 @@ void print_history(const History& history) {
 }
 
 void play_here(const Plan& plan, const Options& options, Verdict& verdict) {
-  ::alarm(max_real_s);
+  const itimerval limit{{}, {max_processor_s, 0}};
+  ::setitimer(ITIMER_PROF, &limit, nullptr);
   const Outcome outcome = play(plan, options.calls_from_s);
   auto findings = outcome.findings;
   for (auto& finding : check(plan, outcome.history)) {
@@ -113,7 +115,7 @@ pid_t begin_playing(const MakePlan& make_plan, const Options& options, Verdict& 
 void judge_end(std::uint64_t seed, int status, Verdict& verdict) {
   if (!verdict.played) {
     verdict.found = true;
-    const bool stuck = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+    const bool stuck = WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
     std::snprintf(static_cast<char*>(verdict.rule), sizeof verdict.rule, "%s", stuck ? "spins" : "crash");
     std::snprintf(static_cast<char*>(verdict.text), sizeof verdict.text,
                   "seed %llu %s: the process that played it ended with %s %d\n", static_cast<unsigned long long>(seed),
