@@ -74,7 +74,8 @@ void Checker::check_calm(const Life& life, const Call& call) {
   }
 }
 
-// If a fetch waits for a call of the rank that it reads, it also waits while that rank is stopped: MPI has no time limit.
+// If a fetch waits for a call of the rank that it reads, it also waits while that rank is stopped: MPI has no time
+// limit.
 Nanoseconds Checker::stops_of_job(const Life& life) const {
   Nanoseconds all = 0;
   for (const Harm& harm : history_.harms) {

@@ -48,7 +48,7 @@ struct Life {
   const Role* role = nullptr;
   std::uint64_t number = 0;  // 0, then one more each time it is started again
   Process* process = nullptr;
-  Launch* launch = nullptr;  // of the MPI job to which it belongs; nullptr: it belongs to none
+  Launch* launch = nullptr;  // the launch of its MPI job; nullptr: it belongs to none
   std::size_t job_rank = 0;
   Nanoseconds begin_ns = 0;
   Nanoseconds end_ns = never;  // when it ended or was killed

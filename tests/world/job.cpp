@@ -51,7 +51,7 @@ class SimulatedWindow final : public couplet::series::Window {
   Status complete(int rank) override;
   void progress() noexcept override {
     ++mine().calls;
-    kernel->changed();
+    kernel->changes.note();
   }
   [[nodiscard]] std::string sharing() const override { return {}; }
   [[nodiscard]] std::string choices() const override { return {}; }
@@ -151,7 +151,7 @@ Status SimulatedWindow::complete(int rank) {
     carry_out(*next);
     moves.erase(next);
   }
-  kernel->changed();
+  kernel->changes.note();
   return {};
 }
 
@@ -172,7 +172,7 @@ int Launch::agree(std::size_t rank, int answer) {
     worst_.push_back(answer);
   }
   worst_[round] = std::min(worst_[round], answer);
-  kernel->changed();
+  kernel->changes.note();
   kernel->block(
       [&] { return std::all_of(ranks.begin(), ranks.end(), [&](const Rank& each) { return each.rounds > round; }); });
   return worst_[round];

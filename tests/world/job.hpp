@@ -40,7 +40,7 @@ class Launch {
   std::vector<Rank> ranks;
 
  private:
-  std::vector<int> worst_;  // of each round
+  std::vector<int> worst_;  // the worst answer of each round
 };
 
 }  // namespace world

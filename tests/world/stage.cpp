@@ -49,7 +49,7 @@ class Stage {
   Outcome outcome_;
   Process* hub_ = nullptr;
   std::map<int, Process*> relays_;
-  std::vector<std::unique_ptr<Launch>> launches_;  // of the MPI job
+  std::vector<std::unique_ptr<Launch>> launches_;  // the launches of the MPI job
   std::size_t faults_done_ = 0;
 };
 

@@ -81,29 +81,10 @@ ssize_t read_at(const OpenFile& file, void* data, std::size_t bytes, std::size_t
   return static_cast<ssize_t>(there);
 }
 
-// /proc/loadavg, with the number of fibers on the node that could run.
-class LoadFile final : public Object {
- public:
-  [[nodiscard]] static std::string text() {
-    return "0.00 0.00 0.00 " + std::to_string(kernel->count_running(kernel->process().node)) + "/100 100";
-  }
-};
-
 // What a process reads about its system. The real files would show the load of the real machine, and a seed would not
 // always give the same run.
 bool is_system_file(const char* path) {
   return std::strncmp(path, "/proc/", std::strlen("/proc/")) == 0;
-}
-
-int open_system_file(const char* path) {
-  return std::strcmp(path, "/proc/loadavg") == 0 ? kernel->attach(std::make_shared<LoadFile>()) : failed(ENOENT);
-}
-
-ssize_t read_load(void* data, std::size_t bytes) {
-  const std::string text = LoadFile::text();
-  const std::size_t part = std::min(bytes, text.size());
-  std::memcpy(data, text.data(), part);
-  return static_cast<ssize_t>(part);
 }
 
 std::string below(int directory, const char* name) {
@@ -154,7 +135,7 @@ WORLD_CALL(int, open, const char* path, int flags, ...) {
   const auto mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
   va_end(rest);
   if (inside() && world::is_system_file(path)) {
-    return world::open_system_file(path);
+    return failed(ENOENT);
   }
   const auto simulated = inside() ? simulated_path(path) : std::string();
   return simulated.empty() ? WORLD_REAL(open)(path, flags, mode) : world::open_path(simulated, flags, mode);
@@ -210,9 +191,6 @@ WORLD_CALL(int, posix_fallocate, int descriptor, off_t offset, off_t bytes) {
 }
 
 WORLD_CALL(ssize_t, pread, int descriptor, void* data, std::size_t bytes, off_t offset) {
-  if (inside() && kernel->object_as<world::LoadFile>(descriptor)) {
-    return world::read_load(data, bytes);
-  }
   const auto file = inside() ? kernel->object_as<OpenFile>(descriptor) : nullptr;
   return file ? world::read_at(*file, data, bytes, static_cast<std::size_t>(offset))
               : WORLD_REAL(pread)(descriptor, data, bytes, offset);

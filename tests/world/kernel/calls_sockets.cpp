@@ -138,10 +138,10 @@ ssize_t take_from(Object* object, void* data, std::size_t bytes) {
 }
 
 ssize_t read_object(int descriptor, void* data, std::size_t bytes) {
-  kernel->step_looking();
+  kernel->step(call_ns, Kernel::Effect::none);
   const ssize_t read = take_from(kernel->object(descriptor).get(), data, bytes);
   if (read >= 0 || errno != EAGAIN) {
-    kernel->changed();
+    kernel->changes.note();
   }
   return read;
 }
@@ -251,7 +251,7 @@ WORLD_CALL(int, bind, int descriptor, const sockaddr* address, socklen_t bytes) 
 WORLD_CALL(int, listen, int descriptor, int backlog) {
   const auto stream = inside() ? kernel->object_as<Stream>(descriptor) : nullptr;
   if (stream) {
-    kernel->changed();
+    kernel->changes.note();
   }
   return stream ? stream->listen(backlog) : WORLD_REAL(listen)(descriptor, backlog);
 }

@@ -73,8 +73,8 @@ void Kernel::kill(Process& process) {
     return;
   }
   process.dead = true;
-  may_be_finished_ = true;
-  changed();
+  changes.may_be_finished = true;
+  changes.note();
   note(0xDEAD0000U + static_cast<std::uint64_t>(process.number));
   auto descriptors = std::move(process.descriptors);
   process.descriptors.clear();
@@ -113,13 +113,13 @@ void Kernel::run_actions() {
   while (!actions_.empty() && actions_.top().time <= now_) {
     const auto action = actions_.top().run;
     actions_.pop();
-    may_be_finished_ = true;
-    changed();
+    changes.may_be_finished = true;
+    changes.note();
     action();
   }
   while (!wakes_.empty() && wakes_.top() <= now_) {
     wakes_.pop();
-    changed();
+    changes.note();
   }
 }
 
@@ -130,11 +130,11 @@ bool Kernel::runnable(Fiber& fiber) const {
   if (fiber.ready == nullptr || fiber.deadline <= now_) {
     return true;
   }
-  if (fiber.looked_at == changes_) {
+  if (fiber.looked_at == changes.count) {
     return false;
   }
   const bool ready = (*fiber.ready)();
-  fiber.looked_at = ready ? 0 : changes_;
+  fiber.looked_at = ready ? 0 : changes.count;
   return ready;
 }
 
@@ -157,10 +157,10 @@ Nanoseconds Kernel::next_time() const {
 Kernel::End Kernel::run(const std::function<bool()>& finished, Nanoseconds max_ns, std::uint64_t max_steps) {
   const Nanoseconds end = now_ + max_ns;
   std::vector<Fiber*> ready;
-  may_be_finished_ = true;
+  changes.may_be_finished = true;
   while (true) {
     run_actions();
-    if (std::exchange(may_be_finished_, false) && finished()) {
+    if (std::exchange(changes.may_be_finished, false) && finished()) {
       return End::finished;
     }
     ready.clear();
@@ -189,7 +189,7 @@ void Kernel::enter() {
   Fiber& fiber = *kernel->current_;
   fiber.run();
   fiber.done = true;
-  kernel->changed();
+  kernel->changes.note();
   std::erase(kernel->fibers_, &fiber);
   kernel->leave_fiber();
 }
@@ -227,7 +227,7 @@ void Kernel::yield() {
   leave_fiber();
 }
 
-void Kernel::step_looking(Nanoseconds cost_ns, const char* call) {
+void Kernel::step(Nanoseconds cost_ns, Effect effect, const char* call) {
   now_ += cost_ns;
   ++steps_;
   Process& mine = process();
@@ -239,6 +239,9 @@ void Kernel::step_looking(Nanoseconds cost_ns, const char* call) {
   }
   if (random_.chance(switching_) || (!actions_.empty() && actions_.top().time <= now_)) {
     yield();
+  }
+  if (effect == Effect::change) {
+    changes.note();
   }
 }
 
@@ -283,7 +286,7 @@ bool Kernel::close(int descriptor) {
   }
   const auto object = std::move(table[index]);
   table[index].reset();
-  changed();
+  changes.note();
   object->closed();
   return true;
 }
@@ -292,12 +295,6 @@ Process* Kernel::find_process(int number) noexcept {
   const auto found = std::find_if(processes_.begin(), processes_.end(),
                                   [&](const auto& process) { return process->number == number && !process->dead; });
   return found == processes_.end() ? nullptr : found->get();
-}
-
-int Kernel::count_running(int node) const noexcept {
-  return static_cast<int>(std::count_if(fibers_.begin(), fibers_.end(), [&](const Fiber* fiber) {
-    return fiber->process->node == node && fiber->ready == nullptr;
-  }));
 }
 
 int Kernel::futex_wake(const void* word, int most) {

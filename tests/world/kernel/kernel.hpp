@@ -29,6 +29,7 @@ using Nanoseconds = std::uint64_t;
 inline constexpr Nanoseconds never = UINT64_MAX;
 inline constexpr Nanoseconds second = 1'000'000'000;
 inline constexpr Nanoseconds start_of_time = 1'000 * second;  // the time since boot at which a world begins
+inline constexpr Nanoseconds call_ns = 200;                   // what a call of the kernel takes
 inline constexpr int first_descriptor = 1000;                 // smaller ones are descriptors of the test itself
 
 // The object that a descriptor refers to.
@@ -90,8 +91,18 @@ struct Fiber {
   std::vector<const void*> futex_words;
 };
 
+// What has happened since the conditions of sleeping fibers were checked. They are not checked again before a change.
+struct Changes {
+  std::uint64_t count = 1;
+  bool may_be_finished = true;  // a process has died, or an action was carried out
+  // To be called when something has changed for which a process may be waiting, unless Kernel::step was called before.
+  void note() noexcept { ++count; }
+};
+
 class Kernel {
  public:
+  enum class Effect : std::uint8_t { change, none };
+
   explicit Kernel(std::uint64_t seed);
   ~Kernel();
   Kernel(const Kernel&) = delete;
@@ -110,6 +121,8 @@ class Kernel {
   // Runs until `finished` returns true. No real time is spent sleeping.
   End run(const std::function<bool()>& finished, Nanoseconds max_ns, std::uint64_t max_steps);
 
+  Changes changes;
+
   [[nodiscard]] Nanoseconds now() const noexcept { return now_; }
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   [[nodiscard]] couplet::Random& random() noexcept { return random_; }
@@ -126,17 +139,8 @@ class Kernel {
   [[nodiscard]] Process& process() const noexcept { return *current_->process; }
   // To be called at the beginning of each call. It takes simulated time; meanwhile other processes may run, and this
   // process may be killed.
-  void step(Nanoseconds cost_ns = 200, const char* call = __builtin_FUNCTION()) {
-    step_looking(cost_ns, call);
-    changed();
-  }
-  // Does what step() does, for a call that changes nothing for which another process may be waiting.
-  void step_looking(Nanoseconds cost_ns = 200, const char* call = __builtin_FUNCTION());
-  // To be called when something has changed for which a process may be waiting, unless step() was called before. The
-  // conditions of sleeping fibers are not checked again before the next change.
-  void changed() noexcept { ++changes_; }
-  // Lets simulated time pass, for what is no call of the kernel. No other process runs meanwhile.
-  void pass(Nanoseconds duration_ns) noexcept { now_ += duration_ns; }
+  // effect: whether something may change for which another process waits.
+  void step(Nanoseconds cost_ns = call_ns, Effect effect = Effect::change, const char* call = __builtin_FUNCTION());
   // Sleeps until `ready` returns true. Returns false if the deadline has passed before.
   bool block(const std::function<bool()>& ready, Nanoseconds deadline = never);
   void yield();
@@ -152,8 +156,6 @@ class Kernel {
   bool close(int descriptor);
   [[nodiscard]] Process* find_process(int number) noexcept;
   int futex_wake(const void* word, int most);
-  // Returns how many fibers of a node are not asleep.
-  [[nodiscard]] int count_running(int node) const noexcept;
   // Runs a program that was started by posix_spawn.
   std::function<int(const std::string& path, char* const* environment)> on_spawn;
 
@@ -175,8 +177,6 @@ class Kernel {
   couplet::Random random_;
   Nanoseconds now_ = start_of_time;
   std::uint64_t steps_ = 0;
-  std::uint64_t changes_ = 1;
-  bool may_be_finished_ = true;  // a process has died, or an action was carried out
   std::uint64_t order_ = 0;
   std::uint64_t trace_ = 0xcbf29ce484222325U;
   double switching_ = 0.05;
