@@ -251,8 +251,8 @@ void use_small_pages() {
   static_cast<void>(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 }
 
-// Makes all runs use the same addresses, so that what depends on the order of addresses is repeated, too. The symbols of
-// libraries are looked up once, and not again in each process that plays a world.
+// Makes all runs use the same addresses, so that what depends on the order of addresses is repeated, too. The symbols
+// of libraries are looked up once, and not again in each process that plays a world.
 void forget_address_randomisation(char** arguments) {
   const int now = ::personality(0xffffffff);
   if (now >= 0 && (now & ADDR_NO_RANDOMIZE) == 0 &&
