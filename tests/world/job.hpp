@@ -37,6 +37,7 @@ class Launch {
   const std::uint64_t number;
   const bool mapped;
   const bool served;
+  bool over = false;  // its launcher has ended it
   std::vector<Rank> ranks;
 
  private:

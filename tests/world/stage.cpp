@@ -35,7 +35,7 @@ class Stage {
   void start_hub();
   void start(const Role& role);
   void put_in_job(Life& life);
-  void end_launch(const Launch& launch);
+  void end_launch(Launch& launch);
   void start_job_again();
   void start_relay(int node, std::map<std::string, std::string> environment, double join_timeout_s);
   [[nodiscard]] Process* find(const std::string& name);
@@ -143,10 +143,14 @@ void Stage::put_in_job(Life& life) {
   life.launch = launches_.back().get();
   life.job_rank = static_cast<std::size_t>(std::count_if(roles.data(), life.role, in_job));
   life.launch->ranks[life.job_rank].process = life.process;
+  if (life.launch->over) {  // a rank was killed before this one was started
+    kernel_.at(kernel_.now(), [this, &life] { kernel_.kill(*life.process); });
+  }
 }
 
 // Does what the launcher of an MPI job does if one of its ranks was killed.
-void Stage::end_launch(const Launch& launch) {
+void Stage::end_launch(Launch& launch) {
+  launch.over = true;
   for (const Launch::Rank& rank : launch.ranks) {
     if (rank.process != nullptr && !rank.process->dead) {
       outcome_.history.harms.push_back({"kill", rank.process->name, kernel_.now(), kernel_.now()});
