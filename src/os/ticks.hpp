@@ -4,24 +4,16 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <x86intrin.h>
-#else
-#include "os/clock.hpp"
-#endif
-
 namespace couplet::os {
 
 #if defined(__x86_64__) || defined(__i386__)
 inline constexpr std::uint64_t ticks_per_us = 2500;  // time stamp counter: 1 to 5 thousand on today's processors
-[[nodiscard]] inline std::uint64_t ticks() noexcept {
-  return __rdtsc();
-}
 #else
 inline constexpr std::uint64_t ticks_per_us = 1000;
-[[nodiscard]] inline std::uint64_t ticks() noexcept {
-  return now_ns();
-}
 #endif
+
+// Returns the number of ticks since some time in the past. A program that is linked with the library statically may
+// define this function itself: the simulator of whole universes returns simulated time.
+[[nodiscard]] std::uint64_t ticks() noexcept;
 
 }  // namespace couplet::os

@@ -6,8 +6,23 @@
 #include <algorithm>
 
 #include "os/error.hpp"
+#include "os/ticks.hpp"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <x86intrin.h>
+#else
+#include "os/clock.hpp"
+#endif
 
 namespace couplet::os {
+
+__attribute__((weak)) std::uint64_t ticks() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  return __rdtsc();
+#else
+  return now_ns();
+#endif
+}
 
 Result<std::unique_ptr<Timer>> Timer::open() {
   Descriptor file(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));

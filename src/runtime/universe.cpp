@@ -20,7 +20,8 @@ constexpr double leave_timeout_s = 5;                       // for the hub
 constexpr std::uint64_t leave_patience_ns = 5'000'000'000;  // for peers that take nothing
 // How long leaving waits for a relay that this process has started and that has not joined yet.
 constexpr double relay_timeout_s = 10;
-constexpr int spin_rounds = 4000;
+constexpr int max_spin_rounds = 4000;
+constexpr std::uint64_t spin_round_ns = 10;  // about what a round takes at least
 constexpr double push_timeout_s = 30;
 // The longest sleep if there is a window: nothing rings the doorbell when MPI has something to do.
 constexpr std::uint64_t window_nap_ns = 100'000;
@@ -142,7 +143,7 @@ Status Universe::make_messenger(const KnownCosts& costs) {
   COUPLET_TRY_VALUE(auto options, messenger_options(*member_, costs.costs));
   options.counters = counters_.get();
   options.ask_for_news = [this] { static_cast<void>(member_->catch_up(universe::CatchUp::ask)); };
-  options.spin_rounds = patience_.spin_ns == 0 ? 0 : spin_rounds;
+  options.spin_rounds = static_cast<int>(std::min<std::uint64_t>(patience_.spin_ns / spin_round_ns, max_spin_rounds));
   messenger_ =
       std::make_unique<message::Messenger>(*connections_, engine_.get(), member_->id(), member_->size(), options);
   connections_->set_handler(wire::FrameFamily::message, messenger_->handler());

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <map>
 
+#include "capi/private.h"
 #include "chaos/actor/contents.hpp"
 #include "history.hpp"
 
@@ -47,6 +48,8 @@ class Actor {
   couplet_status end(Call& call, couplet_status status);
   bool carry_out(const Action& action);
   bool join(const Action& action);
+  couplet_status join_once(const couplet_join_options& options);
+  couplet_status join_with_job(const couplet_join_options& options);
   void create(const Action& action);
   bool put_one(Written& written, const Action& action);
   void put(const Action& action);
@@ -95,22 +98,49 @@ couplet_status Actor::end(Call& call, couplet_status status) {
   return status;
 }
 
+// Does what couplet_join_mpi does: all ranks of the job join, or none.
+couplet_status Actor::join_with_job(const couplet_join_options& options) {
+  Launch& launch = *life_.launch;
+  const auto own = couplet_join(role_.program.c_str(), &options, &universe_);
+  const std::string text = own == COUPLET_OK ? "another rank of the job could not join" : couplet_error_text();
+  const auto worst = static_cast<couplet_status>(launch.agree(life_.job_rank, own));
+  if (worst != COUPLET_OK) {
+    if (own == COUPLET_OK) {
+      static_cast<void>(couplet_leave(universe_));
+    }
+    return couplet_private_fail(worst, text.c_str());
+  }
+  std::int32_t self = 0;
+  static_cast<void>(couplet_universe_rank(universe_, &self, nullptr));
+  return couplet_private_use_window(
+      universe_, std::string(couplet::series::window_build).c_str(),
+      launch.open_window(life_.job_rank, static_cast<couplet::channel::PeerId>(self)).release());
+}
+
+couplet_status Actor::join_once(const couplet_join_options& options) {
+  return life_.launch != nullptr ? join_with_job(options) : couplet_join(role_.program.c_str(), &options, &universe_);
+}
+
 bool Actor::join(const Action& action) {
   couplet_join_options options;
   couplet_join_options_init(&options);
   options.rank = role_.rank;
   options.size = role_.size;
   options.timeout_s = action.real("timeout", 20);
-  for (const Nanoseconds begun = kernel->now(); seconds_since(begun) < action.real("patience", 30);) {
+  const Nanoseconds begun = kernel->now();
+  while (life_.launch != nullptr || seconds_since(begun) < action.real("patience", 30)) {
     Call& call = begin("join", role_.program, options.timeout_s);
-    const auto status = end(call, couplet_join(role_.program.c_str(), &options, &universe_));
+    const auto status = end(call, join_once(options));
     if (status == COUPLET_OK) {
       couplet_universe_group(universe_, &everybody_);
       return true;
     }
     universe_ = nullptr;
     // The hub may not know yet that the former life of this process is dead, or the hub may be about to come back.
-    if (status != COUPLET_ERROR_EXISTS && status != COUPLET_ERROR_HUB_LOST) {
+    const bool again = status == COUPLET_ERROR_EXISTS || status == COUPLET_ERROR_HUB_LOST;
+    const bool patient = seconds_since(begun) < action.real("patience", 30);
+    // The ranks of a job try again together.
+    if (life_.launch != nullptr ? life_.launch->agree(life_.job_rank, again && patient ? 0 : -1) != 0 : !again) {
       return false;
     }
     sleep_s(0.2);

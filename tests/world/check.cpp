@@ -17,6 +17,7 @@ class Checker {
  private:
   void report(const std::string& rule, const Life& life, const Call& call, const std::string& text);
   [[nodiscard]] bool writer_makes_few_calls_after(Nanoseconds time_ns) const;
+  [[nodiscard]] Nanoseconds stops_of_job(const Life& life) const;
   void check_calm(const Life& life, const Call& call);
   void check_time(const Life& life, const Call& call);
   void check_culprit(const Life& life, const Call& call);
@@ -73,6 +74,18 @@ void Checker::check_calm(const Life& life, const Call& call) {
   }
 }
 
+// If a fetch waits for a call of the rank that it reads, it also waits while that rank is stopped: MPI has no time
+// limit.
+Nanoseconds Checker::stops_of_job(const Life& life) const {
+  Nanoseconds all = 0;
+  for (const Harm& harm : history_.harms) {
+    const std::string program = harm.whom.substr(0, harm.whom.find('/'));
+    const bool counts = harm.kind == "stop" && life.launch != nullptr && plan_.job.served && plan_.job.has(program);
+    all += counts ? harm.end_ns - harm.begin_ns : 0;
+  }
+  return all;
+}
+
 void Checker::check_time(const Life& life, const Call& call) {
   constexpr double without_timeout_s = 45;
   if (!call.ended() && life.killed) {
@@ -83,7 +96,8 @@ void Checker::check_time(const Life& life, const Call& call) {
       call.ended() ? call.stopped_ns : life.process->stopped_ns - std::min(call.stopped_ns, life.process->stopped_ns);
   const double took_s = (static_cast<double>(end_ns - call.begin_ns) - static_cast<double>(stopped_ns)) / 1e9;
   const bool collective = life.role->size > 1;
-  const double slack_s = call.verb == "join" || call.verb == "open" || collective ? 8.0 : 1.0;
+  const double slack_s = (call.verb == "join" || call.verb == "open" || collective ? 8.0 : 1.0) +
+                         static_cast<double>(stops_of_job(life)) / 1e9;
   const double limit_s = call.timeout_s < 0 ? without_timeout_s : call.timeout_s + slack_s;
   if (took_s > limit_s) {
     char text[96];

@@ -86,6 +86,27 @@ void add_series(Plan& plan, Random& random, Random& variety) {
   }
 }
 
+// Makes the programs of the series one MPI job, with the series in its window. The processes of a job sleep for only
+// 0.1 ms, so a world of theirs must not last long.
+void put_in_window(Plan& plan, Random& random) {
+  for (Role& role : plan.roles) {
+    if (role.rank == 0) {
+      plan.job.programs.push_back(role.program);
+    }
+    for (Action& action : role.script) {
+      if (action.values.count("pause") != 0) {
+        action.values["pause"] = milliseconds(static_cast<std::uint64_t>(action.real("pause", 0) * 250));
+      }
+      if (action.verb == "idle") {
+        action.values["s"] = milliseconds(static_cast<std::uint64_t>(action.real("s", 0) * 250));
+      }
+    }
+  }
+  plan.job.mapped = random.chance(0.5);
+  plan.job.served = random.chance(0.25);
+  plan.settings["COUPLET_SERIES_ETA_WINDOW"] = "1";
+}
+
 // Two programs that exchange messages, in one direction or in both by turns.
 void add_talk(Plan& plan, Random& random) {
   const auto rounds = random.between(1, 6);
@@ -122,7 +143,9 @@ std::string somebody(const Plan& plan, Random& random) {
 std::vector<std::string> with_its_program(const Plan& plan, const std::string& whom, bool all) {
   std::vector<std::string> names;
   for (const Role& role : plan.roles) {
-    if (all && role.program == whom.substr(0, whom.find('/'))) {
+    const std::string program = whom.substr(0, whom.find('/'));
+    const bool of_the_job = plan.job.has(program) && plan.job.has(role.program);
+    if (all && (role.program == program || of_the_job)) {
       names.push_back(role.name());
     }
   }
@@ -177,6 +200,9 @@ Plan Plan::generate(std::uint64_t seed) {
   const auto kind = random.below(4);
   if (kind != 0) {
     add_series(plan, random, variety);
+  }
+  if (Random windows(~seed); kind != 0 && windows.chance(0.15)) {
+    put_in_window(plan, windows);
   }
   if (kind == 0 || kind == 3) {
     add_talk(plan, random);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "job.hpp"
 #include "kernel/kernel.hpp"
 #include "plan.hpp"
 
@@ -47,6 +48,8 @@ struct Life {
   const Role* role = nullptr;
   std::uint64_t number = 0;  // 0, then one more each time it is started again
   Process* process = nullptr;
+  Launch* launch = nullptr;  // the launch of its MPI job; nullptr: it belongs to none
+  std::size_t job_rank = 0;
   Nanoseconds begin_ns = 0;
   Nanoseconds end_ns = never;  // when it ended or was killed
   bool killed = false;

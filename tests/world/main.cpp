@@ -1,11 +1,15 @@
-// usage: world [--seeds N] [--first SEED] [--seed SEED] [--plan FILE]... [--jobs N] [--show] [--history] [--calls
-// SECONDS] [--shrink SECONDS] Plays worlds: whole universes on a simulated kernel (docs/chaos.md). Exit status: 0
-// nothing found; 1 something was found.
+// usage: world [--seeds N] [--first SEED] [--seed SEED] [--plan FILE]... [--jobs N] [--show] [--history] [--traces]
+// [--calls SECONDS] [--shrink SECONDS]
+// Plays worlds: whole universes on a simulated kernel (docs/chaos.md). Exit status: 0 nothing found; 1 something was
+// found.
 #include <couplet/couplet.h>
 #include <fcntl.h>
 #include <sodium.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,8 +27,8 @@
 namespace world {
 namespace {
 
-// Real time for one world. A process that makes no call for so long is taken for one that never will.
-constexpr unsigned max_real_s = 60;
+// Time of the processor for one world. A process that makes no call for so long is taken for one that never will.
+constexpr int max_processor_s = 60;
 constexpr std::size_t max_text_bytes = 1 << 16;
 
 struct Options {
@@ -34,6 +38,7 @@ struct Options {
   int jobs = 2;
   bool show = false;
   bool history = false;
+  bool traces = false;
   double shrink_s = 60;
   double calls_from_s = -1;
 };
@@ -66,7 +71,8 @@ void print_history(const History& history) {
 }
 
 void play_here(const Plan& plan, const Options& options, Verdict& verdict) {
-  ::alarm(max_real_s);
+  const itimerval limit{{}, {max_processor_s, 0}};
+  ::setitimer(ITIMER_PROF, &limit, nullptr);
   const Outcome outcome = play(plan, options.calls_from_s);
   auto findings = outcome.findings;
   for (auto& finding : check(plan, outcome.history)) {
@@ -89,7 +95,9 @@ void play_here(const Plan& plan, const Options& options, Verdict& verdict) {
   verdict.played = true;
 }
 
-pid_t begin_playing(const Plan& plan, const Options& options, Verdict& verdict) {
+// make_plan: called in the new process, whose memory is then the same whatever its parent has played before.
+template <typename MakePlan>
+pid_t begin_playing(const MakePlan& make_plan, const Options& options, Verdict& verdict) {
   verdict.played = verdict.found = false;
   std::fflush(stdout);
   const pid_t child = ::fork();
@@ -98,7 +106,7 @@ pid_t begin_playing(const Plan& plan, const Options& options, Verdict& verdict) 
       const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
       ::dup2(nothing, STDERR_FILENO);
     }
-    play_here(plan, options, verdict);
+    play_here(make_plan(), options, verdict);
     ::_exit(0);
   }
   return child;
@@ -107,7 +115,7 @@ pid_t begin_playing(const Plan& plan, const Options& options, Verdict& verdict) 
 void judge_end(std::uint64_t seed, int status, Verdict& verdict) {
   if (!verdict.played) {
     verdict.found = true;
-    const bool stuck = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+    const bool stuck = WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
     std::snprintf(static_cast<char*>(verdict.rule), sizeof verdict.rule, "%s", stuck ? "spins" : "crash");
     std::snprintf(static_cast<char*>(verdict.text), sizeof verdict.text,
                   "seed %llu %s: the process that played it ended with %s %d\n", static_cast<unsigned long long>(seed),
@@ -118,7 +126,7 @@ void judge_end(std::uint64_t seed, int status, Verdict& verdict) {
 
 void play_once(const Plan& plan, const Options& options, Verdict& verdict) {
   int status = 0;
-  ::waitpid(begin_playing(plan, options, verdict), &status, 0);
+  ::waitpid(begin_playing([&] { return plan; }, options, verdict), &status, 0);
   judge_end(plan.seed, status, verdict);
 }
 
@@ -154,7 +162,7 @@ void report(const Plan& plan, const Options& options, Verdict& verdict) {
 
 struct Job {
   pid_t process = 0;
-  Plan plan;
+  std::uint64_t seed = 0;
   Verdict* verdict = nullptr;
 };
 
@@ -175,8 +183,8 @@ int play_seeds(const Options& options) {
   int running = 0;
   const auto begin = [&](Job& job) {
     if (next < options.first + options.seeds) {
-      job.plan = Plan::generate(next++);
-      job.process = begin_playing(job.plan, options, *job.verdict);
+      job.seed = next++;
+      job.process = begin_playing([&] { return Plan::generate(job.seed); }, options, *job.verdict);
       ++running;
     }
   };
@@ -192,21 +200,33 @@ int play_seeds(const Options& options) {
       }
       --running;
       job.process = 0;
-      judge_end(job.plan.seed, status, *job.verdict);
+      judge_end(job.seed, status, *job.verdict);
       steps += job.verdict->steps;
+      if (options.traces) {
+        std::printf("seed %llu: %llu calls, trace %016llx\n", static_cast<unsigned long long>(job.seed),
+                    static_cast<unsigned long long>(job.verdict->steps),
+                    static_cast<unsigned long long>(job.verdict->trace));
+      }
       if (job.verdict->found) {
         ++found;
         Options once = options;
         once.shrink_s = 0;
-        report(job.plan, once, *job.verdict);
+        report(Plan::generate(job.seed), once, *job.verdict);
       }
       begin(job);
     }
   }
   const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  std::printf("world: %llu seeds from %llu in %.1f s (%.0f a minute), %llu calls, %d with findings\n",
-              static_cast<unsigned long long>(options.seeds), static_cast<unsigned long long>(options.first), took_s,
-              static_cast<double>(options.seeds) / took_s * 60, static_cast<unsigned long long>(steps), found);
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const double processor_s = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                             static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+  std::printf(
+      "world: %llu seeds from %llu in %.1f s (%.0f a minute; %.0f a minute of one core), %llu calls, %d with "
+      "findings\n",
+      static_cast<unsigned long long>(options.seeds), static_cast<unsigned long long>(options.first), took_s,
+      static_cast<double>(options.seeds) / took_s * 60, static_cast<double>(options.seeds) / processor_s * 60,
+      static_cast<unsigned long long>(steps), found);
   return found == 0 ? 0 : 1;
 }
 
@@ -226,11 +246,18 @@ int play_plan(const Plan& plan, const Options& options) {
   return 1;
 }
 
-// Makes all runs use the same addresses, so that what depends on the order of addresses is repeated, too.
+// A world touches little memory of each large area. Huge pages would be cleared as a whole for it.
+void use_small_pages() {
+  static_cast<void>(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+}
+
+// Makes all runs use the same addresses, so that what depends on the order of addresses is repeated, too. The symbols
+// of libraries are looked up once, and not again in each process that plays a world.
 void forget_address_randomisation(char** arguments) {
   const int now = ::personality(0xffffffff);
   if (now >= 0 && (now & ADDR_NO_RANDOMIZE) == 0 &&
       ::personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) >= 0) {
+    ::setenv("LD_BIND_NOW", "1", 1);
     ::execv("/proc/self/exe", arguments);
   }
 }
@@ -265,6 +292,8 @@ int run(int count, char** arguments) {
       options.show = true;
     } else if (word == "--history") {
       options.history = true;
+    } else if (word == "--traces") {
+      options.traces = true;
     } else {
       std::fprintf(stderr, "world: no option '%s'\n", word.c_str());
       return 2;
@@ -296,5 +325,6 @@ int run(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   world::forget_address_randomisation(arguments);
+  world::use_small_pages();
   return world::run(count, arguments);
 }

@@ -79,11 +79,22 @@ int Plan::node_count() const {
   return count;
 }
 
+bool JobPlan::has(const std::string& program) const {
+  return std::find(programs.begin(), programs.end(), program) != programs.end();
+}
+
 std::string Plan::to_text() const {
   std::string all = "seed " + std::to_string(seed) + "\nhub on " + std::to_string(hub_node) + "\nswitching " +
                     number_text(switching) + "\n";
   for (const auto& [key, value] : settings) {
     all += "setting " + key + "=" + value + "\n";
+  }
+  if (!job.programs.empty()) {
+    all += "job mapped=" + std::to_string(job.mapped ? 1 : 0) + " served=" + std::to_string(job.served ? 1 : 0);
+    for (const auto& program : job.programs) {
+      all += " " + program;
+    }
+    all += "\n";
   }
   for (const Role& role : roles) {
     all += "process " + role.name() + " of " + std::to_string(role.size) + " on " + std::to_string(role.node) + ":";
@@ -114,6 +125,16 @@ Plan Plan::from_text(const std::string& text) {
     } else if (word == "setting") {
       words >> word;
       plan.settings[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+    } else if (word == "job") {
+      while (words >> word) {
+        if (word.starts_with("mapped=")) {
+          plan.job.mapped = word.ends_with("1");
+        } else if (word.starts_with("served=")) {
+          plan.job.served = word.ends_with("1");
+        } else {
+          plan.job.programs.push_back(word);
+        }
+      }
     } else if (word == "process") {
       plan.roles.push_back(parse_role(line));
     } else if (word == "fault") {

@@ -37,11 +37,20 @@ struct Fault {
   Action what;
 };
 
+// The programs that are one MPI job, whose ranks have a window. It ends as a whole if one of its ranks is killed.
+struct JobPlan {
+  std::vector<std::string> programs;  // empty: there is no job
+  bool mapped = true;                 // ranks of a node map each other's memory
+  bool served = false;                // a fetch waits for a call of the rank whose memory it reads
+  [[nodiscard]] bool has(const std::string& program) const;
+};
+
 struct Plan {
   std::uint64_t seed = 0;  // decides the order in which processes run
   int hub_node = 0;
   double switching = 0.05;
   std::map<std::string, std::string> settings;
+  JobPlan job;
   std::vector<Role> roles;
   std::vector<Fault> faults;
 

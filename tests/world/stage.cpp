@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "job.hpp"
 #include "kernel/files.hpp"
 #include "kernel/network.hpp"
 #include "programs.hpp"
@@ -14,6 +15,7 @@ constexpr Nanoseconds max_play_ns = 150 * second;  // of simulated time
 constexpr std::uint64_t max_steps = 20'000'000;
 constexpr Nanoseconds max_end_ns = 40 * second;  // time for hub and relays to end after the last process
 constexpr std::uint64_t relay_pause_ms = 5;
+constexpr Nanoseconds max_abort_ns = second / 5;  // until the launcher of an MPI job has ended all of its ranks
 constexpr const char* hub_port = "4711";
 constexpr const char* rejoin_patience_s = "15";
 constexpr const char* secret = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
@@ -32,6 +34,9 @@ class Stage {
   void furnish(int node);
   void start_hub();
   void start(const Role& role);
+  void put_in_job(Life& life);
+  void end_launch(Launch& launch);
+  void start_job_again();
   void start_relay(int node, std::map<std::string, std::string> environment, double join_timeout_s);
   [[nodiscard]] Process* find(const std::string& name);
   void carry_out(const Fault& fault);
@@ -44,6 +49,7 @@ class Stage {
   Outcome outcome_;
   Process* hub_ = nullptr;
   std::map<int, Process*> relays_;
+  std::vector<std::unique_ptr<Launch>> launches_;  // the launches of the MPI job
   std::size_t faults_done_ = 0;
 };
 
@@ -114,10 +120,59 @@ void Stage::start(const Role& role) {
   life.number = number;
   life.begin_ns = kernel_.now();
   life.process = &kernel_.start(role.name(), role.node, environment(), [this, &life] { act(plan_, life); });
+  if (plan_.job.has(role.program)) {
+    put_in_job(life);
+  }
   life.process->on_death = [this, &life] {
     life.end_ns = kernel_.now();
     life.killed = !life.process->ended;
+    if (life.killed && life.launch != nullptr) {
+      kernel_.at(kernel_.now() + kernel_.random().below(max_abort_ns),
+                 [this, launch = life.launch] { end_launch(*launch); });
+    }
   };
+}
+
+void Stage::put_in_job(Life& life) {
+  const auto in_job = [this](const Role& role) { return plan_.job.has(role.program); };
+  const auto& roles = plan_.roles;
+  if (launches_.empty()) {
+    const auto size = static_cast<std::size_t>(std::count_if(roles.begin(), roles.end(), in_job));
+    launches_.push_back(std::make_unique<Launch>(size, plan_.job.mapped, plan_.job.served));
+  }
+  life.launch = launches_.back().get();
+  life.job_rank = static_cast<std::size_t>(std::count_if(roles.data(), life.role, in_job));
+  life.launch->ranks[life.job_rank].process = life.process;
+  if (life.launch->over) {  // a rank was killed before this one was started
+    kernel_.at(kernel_.now(), [this, &life] { kernel_.kill(*life.process); });
+  }
+}
+
+// Does what the launcher of an MPI job does if one of its ranks was killed.
+void Stage::end_launch(Launch& launch) {
+  launch.over = true;
+  for (const Launch::Rank& rank : launch.ranks) {
+    if (rank.process != nullptr && !rank.process->dead) {
+      outcome_.history.harms.push_back({"kill", rank.process->name, kernel_.now(), kernel_.now()});
+      kernel_.kill(*rank.process);
+    }
+  }
+}
+
+// Starts all ranks, if all of the former launch were killed.
+void Stage::start_job_again() {
+  const auto& ranks = launches_.back()->ranks;
+  if (!std::all_of(ranks.begin(), ranks.end(), [](const auto& rank) {
+        return rank.process != nullptr && rank.process->dead && !rank.process->ended;
+      })) {
+    return;
+  }
+  launches_.push_back(std::make_unique<Launch>(ranks.size(), plan_.job.mapped, plan_.job.served));
+  for (const Role& role : plan_.roles) {
+    if (plan_.job.has(role.program)) {
+      start(role);
+    }
+  }
 }
 
 // Starts a relay, as its keeper does. A relay that is killed is started again.
@@ -175,6 +230,10 @@ void Stage::carry_out(const Fault& fault) {
     }
     if (what.object == "hub") {
       start_hub();
+      return;
+    }
+    if (plan_.job.has(what.object.substr(0, what.object.find('/')))) {
+      start_job_again();
       return;
     }
     for (const Role& role : plan_.roles) {

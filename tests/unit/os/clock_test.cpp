@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "os/ticks.hpp"
+
 namespace couplet::os {
 namespace {
 
@@ -36,6 +38,15 @@ TEST(Deadline, CommonTimesAreExact) {
   EXPECT_EQ(nanoseconds_of(nan), 0U);
   EXPECT_EQ(nanoseconds_of(infinity), UINT64_MAX);
   EXPECT_EQ(nanoseconds_of(1.9e10), UINT64_MAX);
+}
+
+TEST(Ticks, AdvanceAtLeastAThirdAsFastAsTheirUnitSays) {
+  constexpr std::uint64_t measured_us = 2'000;
+  const std::uint64_t begun_ns = now_ns();
+  const std::uint64_t begun_ticks = ticks();
+  while (now_ns() - begun_ns < measured_us * 1'000) {
+  }
+  EXPECT_GE(ticks() - begun_ticks, measured_us * ticks_per_us / 3);
 }
 
 }  // namespace

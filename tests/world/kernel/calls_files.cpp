@@ -81,6 +81,12 @@ ssize_t read_at(const OpenFile& file, void* data, std::size_t bytes, std::size_t
   return static_cast<ssize_t>(there);
 }
 
+// What a process reads about its system. The real files would show the load of the real machine, and a seed would not
+// always give the same run.
+bool is_system_file(const char* path) {
+  return std::strncmp(path, "/proc/", std::strlen("/proc/")) == 0;
+}
+
 std::string below(int directory, const char* name) {
   const auto file = kernel->object_as<OpenFile>(directory);
   return file ? file->path + "/" + name : std::string();
@@ -128,6 +134,9 @@ WORLD_CALL(int, open, const char* path, int flags, ...) {
   va_start(rest, flags);
   const auto mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
   va_end(rest);
+  if (inside() && world::is_system_file(path)) {
+    return failed(ENOENT);
+  }
   const auto simulated = inside() ? simulated_path(path) : std::string();
   return simulated.empty() ? WORLD_REAL(open)(path, flags, mode) : world::open_path(simulated, flags, mode);
 }

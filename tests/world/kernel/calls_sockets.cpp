@@ -98,36 +98,34 @@ ssize_t receive_datagram(DatagramSocket& socket, void* data, std::size_t bytes) 
 ssize_t write_object(int descriptor, const void* data, std::size_t bytes) {
   kernel->step();
   const auto object = kernel->object(descriptor);
-  if (auto* const stream = dynamic_cast<Stream*>(object.get())) {
+  if (auto* const stream = as<Stream>(object.get())) {
     const ssize_t sent = stream->send(data, bytes);
     if (kernel->prints()) {
       std::printf("%28s descriptor %d: %zd of %zu bytes sent\n", "", descriptor, sent, bytes);
     }
     return sent;
   }
-  if (const auto* const socket = dynamic_cast<DatagramSocket*>(object.get())) {
+  if (const auto* const socket = as<DatagramSocket>(object.get())) {
     return send_datagram(*socket, data, bytes);
   }
-  if (auto* const counter = dynamic_cast<EventCounter*>(object.get())) {
+  if (auto* const counter = as<EventCounter>(object.get())) {
     std::uint64_t added = 0;
     std::memcpy(&added, data, sizeof added);
     counter->count += added;
     return sizeof added;
   }
-  auto* const file = dynamic_cast<OpenFile*>(object.get());
+  auto* const file = as<OpenFile>(object.get());
   return file != nullptr ? write_file(*file, data, bytes) : failed(EBADF);
 }
 
-ssize_t read_object(int descriptor, void* data, std::size_t bytes) {
-  kernel->step();
-  const auto object = kernel->object(descriptor);
-  if (auto* const stream = dynamic_cast<Stream*>(object.get())) {
+ssize_t take_from(Object* object, void* data, std::size_t bytes) {
+  if (auto* const stream = as<Stream>(object)) {
     return stream->receive(data, bytes);
   }
-  if (auto* const socket = dynamic_cast<DatagramSocket*>(object.get())) {
+  if (auto* const socket = as<DatagramSocket>(object)) {
     return receive_datagram(*socket, data, bytes);
   }
-  if (auto* const counter = dynamic_cast<EventCounter*>(object.get())) {
+  if (auto* const counter = as<EventCounter>(object)) {
     if (counter->count == 0) {
       return failed(EAGAIN);
     }
@@ -135,8 +133,17 @@ ssize_t read_object(int descriptor, void* data, std::size_t bytes) {
     counter->count = 0;
     return sizeof counter->count;
   }
-  auto* const file = dynamic_cast<OpenFile*>(object.get());
+  auto* const file = as<OpenFile>(object);
   return file != nullptr ? read_file(*file, data, bytes) : failed(EAGAIN);
+}
+
+ssize_t read_object(int descriptor, void* data, std::size_t bytes) {
+  kernel->step(call_ns, Kernel::Effect::none);
+  const ssize_t read = take_from(kernel->object(descriptor).get(), data, bytes);
+  if (read >= 0 || errno != EAGAIN) {
+    kernel->changes.note();
+  }
+  return read;
 }
 
 ssize_t write_parts(int descriptor, const iovec* parts, std::size_t count) {
@@ -243,6 +250,9 @@ WORLD_CALL(int, bind, int descriptor, const sockaddr* address, socklen_t bytes) 
 
 WORLD_CALL(int, listen, int descriptor, int backlog) {
   const auto stream = inside() ? kernel->object_as<Stream>(descriptor) : nullptr;
+  if (stream) {
+    kernel->changes.note();
+  }
   return stream ? stream->listen(backlog) : WORLD_REAL(listen)(descriptor, backlog);
 }
 

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "calls.hpp"
+#include "os/ticks.hpp"
 #include "waiting.hpp"
 
 namespace world {
@@ -33,7 +34,7 @@ Nanoseconds deadline_after(const timespec* timeout) {
 }
 
 int wait_for_events(int set, epoll_event* events, int most, Nanoseconds deadline) {
-  kernel->step();
+  kernel->step(call_ns, Kernel::Effect::none);
   const auto epoll = kernel->object_as<EpollSet>(set);
   if (!epoll) {
     return failed(EBADF);
@@ -117,8 +118,10 @@ bool is_free(const void* mutex) {
 int EpollSet::collect(epoll_event* events, int most) const {
   int count = 0;
   for (const auto& [descriptor, entry] : entries) {
-    const auto object = entry.object.lock();
-    const unsigned ready = object ? object->readiness() & (entry.event.events | POLLERR | POLLHUP) : 0;
+    if (entry.object.expired()) {
+      continue;
+    }
+    const unsigned ready = entry.plain->readiness() & (entry.event.events | POLLERR | POLLHUP);
     if (ready != 0 && count < most) {
       events[count].events = ready;
       events[count++].data = entry.event.data;
@@ -143,16 +146,28 @@ WORLD_CALL(int, clock_gettime, clockid_t clock, timespec* time) {
   if (!inside()) {
     return WORLD_REAL(clock_gettime)(clock, time);
   }
-  kernel->step(world::look_at_clock_ns);
+  kernel->step(world::look_at_clock_ns, world::Kernel::Effect::none);
   *time = world::time_of(kernel->now());
   return 0;
+}
+
+// The clock of the processor, in place of that of the library. It would show real time, and a seed would not always
+// give the same run.
+std::uint64_t couplet::os::ticks() noexcept {
+  constexpr std::uint64_t ticks_per_call = 25;
+  static std::uint64_t ticks_of_calls = 0;
+  if (!inside()) {
+    return 0;
+  }
+  ticks_of_calls += ticks_per_call;
+  return kernel->now() * ticks_per_us / 1'000 + ticks_of_calls;
 }
 
 WORLD_CALL(int, nanosleep, const timespec* duration, timespec* rest) {
   if (!inside()) {
     return WORLD_REAL(nanosleep)(duration, rest);
   }
-  kernel->step();
+  kernel->step(world::call_ns, world::Kernel::Effect::none);
   kernel->block([] { return false; }, world::deadline_after(duration));
   return 0;
 }
@@ -161,7 +176,7 @@ WORLD_CALL(int, sched_yield) {
   if (!inside()) {
     return WORLD_REAL(sched_yield)();
   }
-  kernel->step(1'000);
+  kernel->step(1'000, world::Kernel::Effect::none);
   kernel->yield();
   return 0;
 }
@@ -181,6 +196,7 @@ WORLD_CALL(int, epoll_ctl, int set, int operation, int descriptor, epoll_event* 
   }
   const auto found = epoll->entries.find(descriptor);
   const bool present = found != epoll->entries.end() && found->second.object.lock() == object;
+  kernel->changes.note();
   if (operation == EPOLL_CTL_DEL) {
     epoll->entries.erase(descriptor);
     return present ? 0 : failed(ENOENT);
@@ -188,7 +204,7 @@ WORLD_CALL(int, epoll_ctl, int set, int operation, int descriptor, epoll_event* 
   if (present == (operation == EPOLL_CTL_ADD)) {
     return failed(present ? EEXIST : ENOENT);
   }
-  epoll->entries[descriptor] = {object, *event};
+  epoll->entries[descriptor] = {object, object.get(), *event};
   return 0;
 }
 
@@ -210,7 +226,7 @@ WORLD_CALL(int, poll, pollfd* entries, nfds_t count, int timeout_ms) {
   if (!inside()) {
     return WORLD_REAL(poll)(entries, count, timeout_ms);
   }
-  kernel->step();
+  kernel->step(world::call_ns, world::Kernel::Effect::none);
   const Nanoseconds deadline =
       timeout_ms < 0 ? world::never : kernel->now() + static_cast<Nanoseconds>(timeout_ms) * 1'000'000;
   std::vector<std::shared_ptr<world::Object>> objects;
@@ -275,6 +291,7 @@ WORLD_CALL(int, pthread_mutex_unlock, pthread_mutex_t* mutex) {
     return WORLD_REAL(pthread_mutex_unlock)(mutex);
   }
   world::mutex_owners.erase(mutex);
+  kernel->changes.note();
   return 0;
 }
 

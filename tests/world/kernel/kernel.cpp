@@ -73,6 +73,8 @@ void Kernel::kill(Process& process) {
     return;
   }
   process.dead = true;
+  changes.may_be_finished = true;
+  changes.note();
   note(0xDEAD0000U + static_cast<std::uint64_t>(process.number));
   auto descriptors = std::move(process.descriptors);
   process.descriptors.clear();
@@ -111,15 +113,29 @@ void Kernel::run_actions() {
   while (!actions_.empty() && actions_.top().time <= now_) {
     const auto action = actions_.top().run;
     actions_.pop();
+    changes.may_be_finished = true;
+    changes.note();
     action();
   }
   while (!wakes_.empty() && wakes_.top() <= now_) {
     wakes_.pop();
+    changes.note();
   }
 }
 
-bool Kernel::runnable(const Fiber& fiber) const {
-  return fiber.process->stopped_until <= now_ && (fiber.ready == nullptr || fiber.deadline <= now_ || (*fiber.ready)());
+bool Kernel::runnable(Fiber& fiber) const {
+  if (fiber.process->stopped_until > now_) {
+    return false;
+  }
+  if (fiber.ready == nullptr || fiber.deadline <= now_) {
+    return true;
+  }
+  if (fiber.looked_at == changes.count) {
+    return false;
+  }
+  const bool ready = (*fiber.ready)();
+  fiber.looked_at = ready ? 0 : changes.count;
+  return ready;
 }
 
 Nanoseconds Kernel::next_time() const {
@@ -141,9 +157,10 @@ Nanoseconds Kernel::next_time() const {
 Kernel::End Kernel::run(const std::function<bool()>& finished, Nanoseconds max_ns, std::uint64_t max_steps) {
   const Nanoseconds end = now_ + max_ns;
   std::vector<Fiber*> ready;
+  changes.may_be_finished = true;
   while (true) {
     run_actions();
-    if (finished()) {
+    if (std::exchange(changes.may_be_finished, false) && finished()) {
       return End::finished;
     }
     ready.clear();
@@ -172,6 +189,7 @@ void Kernel::enter() {
   Fiber& fiber = *kernel->current_;
   fiber.run();
   fiber.done = true;
+  kernel->changes.note();
   std::erase(kernel->fibers_, &fiber);
   kernel->leave_fiber();
 }
@@ -209,7 +227,7 @@ void Kernel::yield() {
   leave_fiber();
 }
 
-void Kernel::step(Nanoseconds cost_ns, const char* call) {
+void Kernel::step(Nanoseconds cost_ns, Effect effect, const char* call) {
   now_ += cost_ns;
   ++steps_;
   Process& mine = process();
@@ -222,11 +240,15 @@ void Kernel::step(Nanoseconds cost_ns, const char* call) {
   if (random_.chance(switching_) || (!actions_.empty() && actions_.top().time <= now_)) {
     yield();
   }
+  if (effect == Effect::change) {
+    changes.note();
+  }
 }
 
 bool Kernel::block(const std::function<bool()>& ready, Nanoseconds deadline) {
   Fiber& mine = *current_;
   mine.ready = &ready;
+  mine.looked_at = 0;
   mine.deadline = deadline;
   leave_fiber();
   mine.ready = nullptr;
@@ -264,6 +286,7 @@ bool Kernel::close(int descriptor) {
   }
   const auto object = std::move(table[index]);
   table[index].reset();
+  changes.note();
   object->closed();
   return true;
 }

@@ -16,6 +16,9 @@
 #include <memory>
 #include <queue>
 #include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -26,6 +29,7 @@ using Nanoseconds = std::uint64_t;
 inline constexpr Nanoseconds never = UINT64_MAX;
 inline constexpr Nanoseconds second = 1'000'000'000;
 inline constexpr Nanoseconds start_of_time = 1'000 * second;  // the time since boot at which a world begins
+inline constexpr Nanoseconds call_ns = 200;                   // what a call of the kernel takes
 inline constexpr int first_descriptor = 1000;                 // smaller ones are descriptors of the test itself
 
 // The object that a descriptor refers to.
@@ -42,6 +46,13 @@ class Object {
   // A mapping of it has ended in the same way.
   virtual void unmapped() {}
 };
+
+// Returns the object as one of this type, or nullptr. For a final type, this takes less time than a dynamic cast.
+template <typename T>
+[[nodiscard]] T* as(Object* object) {
+  static_assert(std::is_final_v<T>);
+  return object != nullptr && typeid(*object) == typeid(T) ? static_cast<T*>(object) : nullptr;
+}
 
 struct Fiber;
 
@@ -72,6 +83,7 @@ struct Fiber {
   bool started = false;
   bool done = false;
   const std::function<bool()>* ready = nullptr;  // it sleeps until this is true, or until `deadline`
+  std::uint64_t looked_at = 0;                   // the change after which `ready` was found to be false
   Nanoseconds deadline = 0;
   int saved_errno = 0;
   void* saved_exceptions[2] = {nullptr, nullptr};
@@ -79,8 +91,18 @@ struct Fiber {
   std::vector<const void*> futex_words;
 };
 
+// What has happened since the conditions of sleeping fibers were checked. They are not checked again before a change.
+struct Changes {
+  std::uint64_t count = 1;
+  bool may_be_finished = true;  // a process has died, or an action was carried out
+  // To be called when something has changed for which a process may be waiting, unless Kernel::step was called before.
+  void note() noexcept { ++count; }
+};
+
 class Kernel {
  public:
+  enum class Effect : std::uint8_t { change, none };
+
   explicit Kernel(std::uint64_t seed);
   ~Kernel();
   Kernel(const Kernel&) = delete;
@@ -99,6 +121,8 @@ class Kernel {
   // Runs until `finished` returns true. No real time is spent sleeping.
   End run(const std::function<bool()>& finished, Nanoseconds max_ns, std::uint64_t max_steps);
 
+  Changes changes;
+
   [[nodiscard]] Nanoseconds now() const noexcept { return now_; }
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   [[nodiscard]] couplet::Random& random() noexcept { return random_; }
@@ -115,7 +139,8 @@ class Kernel {
   [[nodiscard]] Process& process() const noexcept { return *current_->process; }
   // To be called at the beginning of each call. It takes simulated time; meanwhile other processes may run, and this
   // process may be killed.
-  void step(Nanoseconds cost_ns = 200, const char* call = __builtin_FUNCTION());
+  // effect: whether something may change for which another process waits.
+  void step(Nanoseconds cost_ns = call_ns, Effect effect = Effect::change, const char* call = __builtin_FUNCTION());
   // Sleeps until `ready` returns true. Returns false if the deadline has passed before.
   bool block(const std::function<bool()>& ready, Nanoseconds deadline = never);
   void yield();
@@ -125,7 +150,8 @@ class Kernel {
   [[nodiscard]] std::shared_ptr<Object> object(int descriptor) const;
   template <typename T>
   [[nodiscard]] std::shared_ptr<T> object_as(int descriptor) const {
-    return std::dynamic_pointer_cast<T>(object(descriptor));
+    auto found = object(descriptor);
+    return as<T>(found.get()) != nullptr ? std::static_pointer_cast<T>(std::move(found)) : nullptr;
   }
   bool close(int descriptor);
   [[nodiscard]] Process* find_process(int number) noexcept;
@@ -136,7 +162,7 @@ class Kernel {
  private:
   void run_actions();
   [[nodiscard]] Nanoseconds next_time() const;
-  [[nodiscard]] bool runnable(const Fiber& fiber) const;
+  [[nodiscard]] bool runnable(Fiber& fiber) const;
   void resume(Fiber& fiber);
   void leave_fiber();
   static void enter();

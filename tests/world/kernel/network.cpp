@@ -155,8 +155,7 @@ unsigned Stream::readiness() const {
   if (!incoming_.empty() && incoming_.front().at <= kernel->now()) {
     bits |= POLLIN;
   }
-  const auto peer = peer_.lock();
-  if (!peer || peer->gone_ || peer->incoming_bytes_ < window_bytes) {
+  if (peer_.expired() || plain_peer_->gone_ || plain_peer_->incoming_bytes_ < window_bytes) {
     bits |= POLLOUT;
   }
   return reset_arrived() ? bits | POLLIN | POLLOUT | POLLERR | POLLHUP : bits;
@@ -196,8 +195,10 @@ void Stream::arrived_syn(const std::shared_ptr<Stream>& caller) {
   accepted->own = own;
   accepted->other = caller->own;
   accepted->peer_ = caller;
+  accepted->plain_peer_ = caller.get();
   accepted->heard_ns_ = kernel->now();
   caller->peer_ = accepted;
+  caller->plain_peer_ = accepted.get();
   caller->heard_ns_ = kernel->now();
   caller->state = State::connected;  // what the caller sends now arrives later than this
   callers_.push_back(std::move(accepted));

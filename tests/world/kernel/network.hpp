@@ -66,6 +66,7 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
   [[nodiscard]] bool held() const;
 
   std::weak_ptr<Stream> peer_;
+  const Stream* plain_peer_ = nullptr;  // the same stream, for use while it exists
   std::deque<Segment> incoming_;
   std::size_t incoming_bytes_ = 0;
   std::size_t taken_ = 0;  // bytes of the first segment that were read

@@ -17,6 +17,7 @@ class EpollSet final : public Object {
  public:
   struct Entry {
     std::weak_ptr<Object> object;
+    const Object* plain = nullptr;  // the same object, for use while it exists
     epoll_event event{};
   };
   // Returns the descriptors that are ready now, at most `most`.

@@ -22,6 +22,26 @@ ROOT = Path(__file__).resolve().parents[3]
 SEEDS_AT_ONCE = 250
 
 
+def find_compilation(build: Path, source: Path, changed: Path, folder: Path) -> tuple[dict[str, str], Path]:
+    """Returns how the source is compiled, and the file to compile instead.
+
+    In a unity build that is a file that includes the changed source and the others of its batch.
+    """
+    entries = json.loads((build / "compile_commands.json").read_text())
+    for entry in entries:
+        if "couplet_objects" not in entry["command"]:
+            continue
+        if entry["file"] == str(source):
+            return entry, changed
+        batch = Path(entry["file"])
+        if batch.name.startswith("unity_") and f'"{source}"' in (text := batch.read_text()):
+            compiled = folder / batch.name
+            compiled.write_text(text.replace(f'"{source}"', f'"{changed}"'))
+            return entry, compiled
+    print(f"{source} is not compiled in {build}", file=sys.stderr)
+    sys.exit(2)
+
+
 def compile_mutant(build: Path, mutant: dict[str, Any], folder: Path) -> tuple[str, Path]:
     """Returns the object of the unchanged file, as the link command names it, and that of the mutant."""
     source = ROOT / mutant["file"]
@@ -31,13 +51,12 @@ def compile_mutant(build: Path, mutant: dict[str, Any], folder: Path) -> tuple[s
         sys.exit(2)
     changed = folder / source.name
     changed.write_text(text.replace(mutant["old"], mutant["new"]))
-    entries = json.loads((build / "compile_commands.json").read_text())
-    entry = next(each for each in entries if each["file"] == str(source) and "couplet_objects" in each["command"])
+    entry, compiled = find_compilation(build, source, changed, folder)
     words = shlex.split(entry["command"])
     original = words[words.index("-o") + 1]
     made = folder / "mutant.o"
     words[words.index("-o") + 1] = str(made)
-    words[words.index("-c") + 1] = str(changed)
+    words[words.index("-c") + 1] = str(compiled)
     words = [word for word in words if word != "-Werror"]
     subprocess.run([*words, f"-I{source.parent}", "-w"], cwd=entry["directory"], check=True)
     return original, made
