@@ -28,16 +28,18 @@ std::uint64_t known_steps(const std::vector<Source>& sources) {
   return std::min(most, max_ordinal);
 }
 
-void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known) {
+void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known,
+                   std::uint64_t complete) {
   for (const Source& source : sources) {
     if (Relayed* const relayed = source.part->relayed()) {
       relayed->wanted_share = share;
       relayed->known = known;
+      relayed->complete = complete;
     }
   }
 }
 
-void share_alone(const std::vector<Source>& sources, const ReaderOptions& options) {
+void share_alone(const std::vector<Source>& sources, const ReaderOptions& options, std::uint64_t complete) {
   if (!takes_what_comes(options)) {
     return;
   }
@@ -49,7 +51,7 @@ void share_alone(const std::vector<Source>& sources, const ReaderOptions& option
     several = several || (relayed != nullptr && relayed->sender != first->sender);
   }
   if (several) {
-    ask_for_share(sources, possible_share(sources), known_steps(sources));
+    ask_for_share(sources, possible_share(sources), known_steps(sources), complete);
   }
 }
 
