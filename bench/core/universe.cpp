@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "channel/secret.hpp"
+#include "link/shm/shm_transport.hpp"
+#include "link/tcp_contact.hpp"
 #include "os/clock.hpp"
 #include "runtime/control_lanes.hpp"
 #include "universe/control_connection.hpp"
@@ -145,7 +147,7 @@ class Crowd {
     message.node = member.placed.node;
     message.node_key = key(member);
     message.host = "host";
-    message.contact.memory_nonce = member.rank;
+    message.contact = contact(member);
     message.programs = member.placed.programs;
     say(member, message);
   }
@@ -156,15 +158,24 @@ class Crowd {
       say(member, NodeMessage{key(member)});
     } else if (auto* const placed = std::get_if<PlacedMessage>(&message)) {
       member.placed = std::move(*placed);
-      PresentMessage present;
-      present.contact.memory_nonce = member.rank;
-      say(member, present);
+      say(member, PresentMessage{contact(member)});
     } else if (auto* const refused = std::get_if<RefusedMessage>(&message)) {
       give_up(refused->text);
     }
     const bool told =
         std::holds_alternative<CompleteMessage>(message) || std::holds_alternative<GoodbyeMessage>(message);
     done_ += told ? std::size_t{1} : 0;
+  }
+
+  // What a process publishes that is dialed over tcp and shm. Nothing is listening at this address.
+  static Contact contact(const Member& member) {
+    os::Endpoint endpoint;
+    endpoint.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 192, 0, 2, 1};
+    endpoint.port = 4711;
+    Contact contact{.process = static_cast<std::uint32_t>(1 + member.rank), .transports = {}};
+    contact.transports.add(link::tcp_transport_name, link::tcp_contact(endpoint));
+    contact.transports.add("shm", link::ShmTransport::contact_of(member.rank));
+    return contact;
   }
 
   static std::string key(const Member& member) { return fmt::format("node-{}", member.rank / members_per_node); }

@@ -219,6 +219,9 @@ void Member::update_run(const PeerRun& run, const std::string& why) {
     auto& known = id < ranks_.size() ? ranks_[id] : relays_[id];
     PeerInfo info = known;
     info.contact_known = known.contact_known && known.incarnation == run.incarnation;
+    if (!info.contact_known) {
+      info.contacts = {};
+    }
     info.incarnation = run.incarnation;
     info.state = run.state;
     info.node = run.node == unknown_node ? known.node : run.node;

@@ -402,7 +402,7 @@ void HubState::take(ConnectionId connection, Client& client, const CallMeBackMes
     refuse(connection, client, {Code::protocol, "message 'call_me_back' out of turn"});
   } else if (seat != nullptr && seat->awaited) {
     if (seat->info.incarnation == message.incarnation) {
-      hear_contact(*seat, message.incarnation, message.contact);
+      hear_contacts(*seat, message.incarnation, message.contact.transports);
       absences_.doubt(message.peer);
     }
   } else if (seat != nullptr && seat->connection != 0 && seat->info.state == PeerState::present) {
@@ -534,7 +534,7 @@ void HubState::note(const char* name, const Client& client, const std::string& t
   event.text = text;
   if (const auto* const seat = seats_.find(client.place); seat != nullptr) {
     event.incarnation = seat->info.incarnation;
-    event.contact = contact_of(seat->info);
+    event.listens_at = link::tcp_listener(seat->info.contacts);
   }
   outbox_.note(std::move(event));
 }

@@ -18,7 +18,7 @@ std::vector<PeerRun> without_contact(const Seats& seats, std::uint64_t turn) {
   for (const auto& program : seats.programs()) {
     auto peer = static_cast<channel::PeerId>(program.first_rank);
     for (const auto& seat : program.seats) {
-      if (seat.awaited && seat.info.port == 0) {
+      if (seat.awaited && !can_be_called(seat)) {
         found.emplace_back(peer, &seat.info);
       }
       ++peer;
@@ -72,8 +72,9 @@ std::vector<ListenerCalls::Target> HubState::cut_off() const {
     const Seat& seat = *seats_.find(peer);
     const auto waiting = entering_.waiting.find(seats_.place_of(peer).program);
     const bool is_waited_for = waiting != entering_.waiting.end() && !waiting->second.empty();
-    if (seat.info.port != 0 && (absences_.doubted(peer) || seat.connection != 0 || is_waited_for || alone)) {
-      targets.push_back({peer, {.address = seat.info.address, .port = seat.info.port}});
+    const auto listened_at = link::tcp_listener(seat.info.contacts);
+    if (listened_at.port != 0 && (absences_.doubted(peer) || seat.connection != 0 || is_waited_for || alone)) {
+      targets.push_back({peer, listened_at});
     }
   }
   return targets;
@@ -273,8 +274,10 @@ void HubState::await_members(std::uint64_t now_ns) {
   }
   take_exceptions(known, now_ns);
   for (const auto& [peer, member] : settings_.earlier.ranks) {
-    if (auto* const seat = seats_.find(peer); seat != nullptr && member.contact.port != 0) {
-      hear_contact(*seat, member.incarnation, member.contact);
+    if (auto* const seat = seats_.find(peer); seat != nullptr && member.listened_at.port != 0) {
+      link::ContactList contacts;
+      contacts.add(link::tcp_transport_name, link::tcp_contact(member.listened_at));
+      hear_contacts(*seat, member.incarnation, contacts);
     }
   }
 }
@@ -297,7 +300,8 @@ void HubState::take_exceptions(const std::vector<PeerRun>& exceptions, std::uint
         continue;
       }
       if (run.incarnation > seat->info.incarnation) {
-        seat->info.port = 0;  // it was that of the earlier incarnation
+        seat->info.contacts = {};  // they were those of the earlier incarnation
+        seat->info.contact_known = false;
       }
       seat->info.incarnation = run.incarnation;
       seat->next_incarnation = std::max<std::uint16_t>(seat->next_incarnation, run.incarnation + 1U);
@@ -348,7 +352,7 @@ void HubState::take(ConnectionId connection, Client& client, const SeenMessage& 
   }
   for (const auto& entry : message.contacts) {
     if (auto* const seat = seats_.find(entry.peer); seat != nullptr) {
-      hear_contact(*seat, entry.incarnation, entry.contact);
+      hear_contacts(*seat, entry.incarnation, entry.contact.transports);
     }
   }
 }

@@ -1,11 +1,13 @@
 // The hub on real sockets, in threads of this process: what needs no processes of its own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <thread>
 
 #include "hub_thread.hpp"
+#include "link/shm/shm_transport.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -32,13 +34,25 @@ TEST_F(HubServerTest, TwoUniversesInOneProcess) {
 TEST_F(HubServerTest, TwoRanksInOneProcessSeeEachOther) {
   Hub hub("ocean:2", base_);
   Result<std::unique_ptr<Membership>> other = Status(Code::internal);
-  std::thread thread([&] { other = join(options(hub, "ocean", 1, 2)); });
+  auto of_other = options(hub, "ocean", 1, 2);
+  of_other.contacts = [](Membership& self, const os::Endpoint& /*local*/) -> Result<link::ContactList> {
+    link::ContactList contacts;
+    contacts.add("carrier", link::Contact(std::as_bytes(std::span("pigeon", 6))));  // no transport that the hub knows
+    contacts.add("shm", link::ShmTransport::contact_of(self.page().memory_nonce()));
+    return contacts;
+  };
+  std::thread thread([&] { other = join(std::move(of_other)); });
   auto member = join(options(hub, "ocean", 0, 2));
   thread.join();
   ASSERT_TRUE(member.ok()) << member.status().text();
   ASSERT_TRUE(other.ok()) << other.status().text();
-  EXPECT_EQ((*member)->peer(1).memory_nonce,
-            (*os::PeerPage::open((*member)->node_directory(), 1))->header().memory_nonce);
+  const auto page = os::PeerPage::open((*member)->node_directory(), 1);
+  ASSERT_TRUE(page.ok());
+  const auto& known = (*member)->peer(1).contacts;
+  const auto offered = link::ShmTransport::contact_of((*page)->header().memory_nonce);
+  EXPECT_TRUE(std::ranges::equal(known.find("shm").bytes(), offered.bytes()));
+  EXPECT_EQ(known.find("carrier").bytes().size(), 6U) << "the hub passes on what it does not know";
+  EXPECT_TRUE(known.find("tcp").empty());
   EXPECT_TRUE(universe::alive(**member, 1).ok());
   leave(**other);
   other = Status(Code::internal);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "channel/handshake_socket.hpp"
+#include "link/tcp_contact.hpp"
 #include "os/clock.hpp"
 #include "runtime/control_lanes.hpp"
 #include "universe/features.hpp"
@@ -68,9 +69,7 @@ void babble(universe::SeriesRegistry& registry, int times) {
 // Connects to a member and proves the secret. Returns the socket.
 Result<os::Descriptor> call(universe::Membership& member, channel::PeerId peer) {
   const auto& info = member.peer(peer);
-  os::Endpoint target;
-  target.address = info.address;
-  target.port = info.port;
+  const os::Endpoint target = link::tcp_listener(info.contacts);
   COUPLET_TRY_VALUE(auto socket, os::connect_tcp(target));
   channel::HandshakeSelf self;
   self.id = member.id();
@@ -286,10 +285,12 @@ int main(int count, char** arguments) {
   options->lowest_version = options->highest_version = version;
   options->make_lane = runtime::tcp_control_lanes();
   options->note = [](const std::string& text) { say("note " + text); };
-  options->listen = [](const os::Endpoint& local) -> Result<os::Endpoint> {
+  options->contacts = [](universe::Membership& /*self*/, const os::Endpoint& local) -> Result<link::ContactList> {
     auto endpoint = local;
     endpoint.port = 4711;
-    return endpoint;
+    link::ContactList contacts;
+    contacts.add(link::tcp_transport_name, link::tcp_contact(endpoint));
+    return contacts;
   };
   auto member = universe::join(std::move(*options));
   if (!member.ok()) {
