@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "channel/identity.hpp"
 #include "channel/secret.hpp"
 #include "link/shm/shm_transport.hpp"
 #include "link/tcp_contact.hpp"
@@ -42,6 +43,7 @@ struct Member {
   bool watched_write = false;
   bool introduced = false;
   PlacedMessage placed;
+  channel::Credentials credentials = channel::fresh_credentials();
 };
 
 class Crowd {
@@ -102,6 +104,11 @@ class Crowd {
     channel::HandshakeSelf self;
     self.role = wire::Role::rank;
     self.features = handshake_features(channel::Protection::none);
+    self.credentials = std::make_shared<const channel::Credentials>(member.credentials);
+    if (member.credentials.ticket.is_signed) {
+      self.id = member.placed.peer;
+      self.incarnation = member.placed.incarnation;
+    }
     member.connection = ControlConnection::initiate(std::move(*socket), target_, secret_, self, "the hub", lanes_);
     member.introduced = false;
     ++dialing_;
@@ -158,6 +165,12 @@ class Crowd {
       say(member, NodeMessage{key(member)});
     } else if (auto* const placed = std::get_if<PlacedMessage>(&message)) {
       member.placed = std::move(*placed);
+      auto& ticket = member.credentials.ticket;
+      ticket.peer = member.placed.peer;
+      ticket.incarnation = member.placed.incarnation;
+      ticket.is_signed = true;
+      ticket.signature = member.placed.signature;
+      member.credentials.hub_key = member.connection->peer().key;
       say(member, PresentMessage{contact(member)});
     } else if (auto* const refused = std::get_if<RefusedMessage>(&message)) {
       give_up(refused->text);

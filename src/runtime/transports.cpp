@@ -18,6 +18,7 @@ channel::HandshakeSelf handshake_self(const universe::Membership& membership) {
   self.role = self.id >= channel::first_relay_peer ? wire::Role::relay : wire::Role::rank;
   self.incarnation = membership.peer(self.id).incarnation;
   self.run_id = membership.run_id();
+  self.credentials = membership.security().credentials;
   self.features = channel::feature_cma | channel::features_of(membership.security().protection);
   if (crypto_aead_aes256gcm_is_available() != 0) {
     self.features |= channel::feature_aes256_gcm;

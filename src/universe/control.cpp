@@ -202,6 +202,7 @@ void fields(auto& visit, Is<PlacedMessage> auto& message) {
   visit.number("peer", message.peer);
   visit.number("node", message.node, std::uint16_t{0}, std::uint16_t{unknown_node - 1});
   visit.number("incarnation", message.incarnation);
+  visit.raw("signature", message.signature);
   fields(visit, message.programs);
 }
 

@@ -203,6 +203,7 @@ struct PlacedMessage {
   channel::PeerId peer = 0;
   std::uint16_t node = 0;
   std::uint16_t incarnation = 0;
+  channel::Signature signature{};  // the hub's, for the ticket of this member
   std::vector<ProgramInfo> programs;
 };
 // The names of nodes, beginning with number `first`.

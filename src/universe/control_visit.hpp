@@ -32,6 +32,10 @@ class FieldsOut {
     out_.put_text(std::string_view(value).substr(0, max_text_bytes));
   }
   void bytes(const char* /*field*/, const std::string& value, std::size_t /*max_bytes*/) { out_.put_bytes(value); }
+  template <typename Array>
+  void raw(const char* /*field*/, const Array& value) {
+    out_.put_raw({reinterpret_cast<const char*>(value.data()), value.size()});
+  }
   void contacts(const char* /*field*/, const link::ContactList& value) {
     out_.put(static_cast<std::uint8_t>(value.bytes().size()));
     out_.put_raw(value.bytes());
@@ -87,6 +91,11 @@ class FieldsIn {
   void text(const char* field, std::string& value, std::size_t max_bytes) { value = in_.take_text(field, max_bytes); }
   void sentence(const char* field, std::string& value) { value = in_.take_text(field, max_text_bytes); }
   void bytes(const char* field, std::string& value, std::size_t max_bytes) { value = in_.take_bytes(field, max_bytes); }
+  template <typename Array>
+  void raw(const char* field, Array& value) {
+    const auto bytes = in_.take_raw(field, value.size());
+    std::copy(bytes.begin(), bytes.end(), value.begin());
+  }
   void contacts(const char* field, link::ContactList& value) {
     auto taken = link::ContactList::decode(in_.take_raw(field, in_.take<std::uint8_t>(field)));
     if (taken.ok()) {

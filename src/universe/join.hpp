@@ -22,6 +22,7 @@ struct JoinOptions {
   // by now.
   std::uint64_t expected_run = channel::any_run;
   channel::Secret secret;
+  channel::SharedCredentials credentials;                      // nullptr: joining makes a key
   channel::Protection protection = channel::Protection::none;  // the least protection, even if the hub demands none
   bool relay = false;                                          // if true, identity has no meaning
   // A process has just reached the hub. So if its port refuses connections, the hub has ended, and there is no need to

@@ -140,6 +140,11 @@ Status Member::dial() {
   channel::HandshakeSelf self;
   self.role = options_.relay ? wire::Role::relay : wire::Role::rank;
   self.run_id = options_.expected_run;
+  self.credentials = options_.credentials;
+  if (self.credentials->ticket.is_signed) {
+    self.id = self.credentials->ticket.peer;
+    self.incarnation = self.credentials->ticket.incarnation;
+  }
   self.features = handshake_features(options_.protection);
   self.lowest_version = options_.lowest_version;
   self.highest_version = options_.highest_version;

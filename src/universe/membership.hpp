@@ -61,6 +61,7 @@ enum class CatchUp : std::uint8_t { read, ask };
 struct Security {
   const channel::Secret& secret;
   channel::Protection protection;
+  channel::SharedCredentials credentials;  // how this process proves which one it is
 };
 
 // A process of the universe: a rank of a program, or a relay (rank and program are then -1).

@@ -45,8 +45,9 @@ HubState::HubState(HubSettings settings)
 
 // ---- connections
 
-void HubState::connected(ConnectionId connection, std::uint64_t now_ns) {
+void HubState::connected(ConnectionId connection, std::uint64_t now_ns, const Caller& caller) {
   auto& client = clients_[connection];
+  client.caller = caller;
   client.since_ns = now_ns;
   if (over_) {  // it dialed before the end, and has proven the secret only now
     client.phase = Phase::refused;
@@ -344,7 +345,9 @@ void HubState::place(ConnectionId connection, Client& client) {
   }
   client.peer = seats_.peer_of(client.place);
   client.phase = Phase::placed;
-  outbox_.say(connection, PlacedMessage{client.peer, node, seat.next_incarnation, seats_.infos()});
+  const auto signature =
+      settings_.sign ? settings_.sign(client.peer, seat.next_incarnation, client.caller.key) : channel::Signature{};
+  outbox_.say(connection, PlacedMessage{client.peer, node, seat.next_incarnation, signature, seats_.infos()});
 }
 
 void HubState::take(ConnectionId connection, Client& client, const PresentMessage& message, std::uint64_t /*now_ns*/) {

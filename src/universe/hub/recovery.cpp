@@ -2,6 +2,7 @@
 // (docs/formats/hub.md, "A hub that was started again").
 #include <algorithm>
 
+#include "channel/identities.hpp"
 #include "universe/hub/hub_state.hpp"
 
 namespace couplet::universe {
@@ -31,6 +32,16 @@ std::vector<PeerRun> without_contact(const Seats& seats, std::uint64_t turn) {
     add_to_runs(runs, found[index].first, *found[index].second);
   }
   return runs;
+}
+
+// Only the process that has proven to be a member may return as that member.
+Status check_returning(const Caller& caller, const RejoinMessage& message) {
+  if (caller.id == message.peer && caller.incarnation == message.incarnation) {
+    return {};
+  }
+  return fail(Code::authentication,
+              "it wants to return as {} (incarnation {}), but has proven to be {} (incarnation {})",
+              channel::peer_text(message.peer), message.incarnation, channel::peer_text(caller.id), caller.incarnation);
 }
 
 }  // namespace
@@ -175,7 +186,10 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   client.host = message.host;
   client.peer = message.peer;
   Place place;
-  auto status = check_rejoin(message, place);
+  auto status = settings_.sign ? check_returning(client.caller, message) : Status();
+  if (status.ok()) {
+    status = check_rejoin(message, place);
+  }
   if (status.ok() && is_still_connected(message, place)) {
     status = {Code::not_yet, "this process has another connection to the hub, which has not ended yet"};
   }

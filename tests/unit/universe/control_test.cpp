@@ -53,7 +53,7 @@ std::vector<MemberMessage> member_messages() {
 std::vector<HubMessage> hub_messages() {
   AnswerMessage answer{8, Code::ok, "", 0, FoundSeries{1, true, {3, 0, "abc"}}};
   return {AdmittedMessage{0x1234, 1, {{"encrypt", "false"}}},
-          PlacedMessage{1, 0, 0, programs},
+          PlacedMessage{1, 0, 0, channel::Signature{7, 8, 9}, programs},
           NodesMessage{0, {"n03", "n04"}},
           StatesMessage{{{"it was killed", runs}, {"", {}}}},
           ContactsMessage{{{1, 0, contact}}},

@@ -12,6 +12,13 @@
 namespace couplet::universe {
 namespace {
 
+// A process that has not joined, with a key.
+channel::HandshakeSelf newcomer() {
+  channel::HandshakeSelf self;
+  self.credentials = std::make_shared<const channel::Credentials>(channel::fresh_credentials());
+  return self;
+}
+
 const LaneMaker lanes = runtime::tcp_control_lanes();
 
 TEST_F(HubServerTest, TwoUniversesInOneProcess) {
@@ -76,6 +83,7 @@ TEST_F(HubServerTest, AnotherVersionIsToldBothRanges) {
   const auto target = os::resolve(hub.address());
   ASSERT_TRUE(target.ok());
   channel::HandshakeSelf self;
+  self.credentials = newcomer().credentials;
   self.lowest_version = 40;
   self.highest_version = 41;
   auto connection =
@@ -93,8 +101,8 @@ TEST_F(HubServerTest, NonsenseFromAMemberEndsThatMember) {
   Hub hub("solo:1", base_);
   const auto target = os::resolve(hub.address());
   for (const auto* const nonsense : {"{", "[]", "\x01", "\x48 from the hub", ""}) {
-    auto connection =
-        ControlConnection::initiate(os::connect_tcp(*target).value(), *target, secret_of(7), {}, "the hub", lanes);
+    auto connection = ControlConnection::initiate(os::connect_tcp(*target).value(), *target, secret_of(7), newcomer(),
+                                                  "the hub", lanes);
     connection->send(control_message, std::make_shared<const std::string>(nonsense));
     std::string answer;
     EXPECT_TRUE(test::eventually([&] {
