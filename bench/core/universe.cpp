@@ -13,7 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "channel/identity.hpp"
 #include "channel/secret.hpp"
+#include "link/shm/shm_transport.hpp"
+#include "link/tcp_contact.hpp"
 #include "os/clock.hpp"
 #include "runtime/control_lanes.hpp"
 #include "universe/control_connection.hpp"
@@ -40,6 +43,7 @@ struct Member {
   bool watched_write = false;
   bool introduced = false;
   PlacedMessage placed;
+  channel::Credentials credentials = channel::fresh_credentials();
 };
 
 class Crowd {
@@ -100,6 +104,11 @@ class Crowd {
     channel::HandshakeSelf self;
     self.role = wire::Role::rank;
     self.features = handshake_features(channel::Protection::none);
+    self.credentials = std::make_shared<const channel::Credentials>(member.credentials);
+    if (member.credentials.ticket.is_signed) {
+      self.id = member.placed.peer;
+      self.incarnation = member.placed.incarnation;
+    }
     member.connection = ControlConnection::initiate(std::move(*socket), target_, secret_, self, "the hub", lanes_);
     member.introduced = false;
     ++dialing_;
@@ -145,7 +154,7 @@ class Crowd {
     message.node = member.placed.node;
     message.node_key = key(member);
     message.host = "host";
-    message.contact.memory_nonce = member.rank;
+    message.contact = contact(member);
     message.programs = member.placed.programs;
     say(member, message);
   }
@@ -156,15 +165,30 @@ class Crowd {
       say(member, NodeMessage{key(member)});
     } else if (auto* const placed = std::get_if<PlacedMessage>(&message)) {
       member.placed = std::move(*placed);
-      PresentMessage present;
-      present.contact.memory_nonce = member.rank;
-      say(member, present);
+      auto& ticket = member.credentials.ticket;
+      ticket.peer = member.placed.peer;
+      ticket.incarnation = member.placed.incarnation;
+      ticket.is_signed = true;
+      ticket.signature = member.placed.signature;
+      member.credentials.hub_key = member.connection->peer().key;
+      say(member, PresentMessage{contact(member)});
     } else if (auto* const refused = std::get_if<RefusedMessage>(&message)) {
       give_up(refused->text);
     }
     const bool told =
         std::holds_alternative<CompleteMessage>(message) || std::holds_alternative<GoodbyeMessage>(message);
     done_ += told ? std::size_t{1} : 0;
+  }
+
+  // What a process publishes that is dialed over tcp and shm. Nothing is listening at this address.
+  static Contact contact(const Member& member) {
+    os::Endpoint endpoint;
+    endpoint.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 192, 0, 2, 1};
+    endpoint.port = 4711;
+    Contact contact{.process = static_cast<std::uint32_t>(1 + member.rank), .transports = {}};
+    contact.transports.add(link::tcp_transport_name, link::tcp_contact(endpoint));
+    contact.transports.add("shm", link::ShmTransport::contact_of(member.rank));
+    return contact;
   }
 
   static std::string key(const Member& member) { return fmt::format("node-{}", member.rank / members_per_node); }

@@ -49,16 +49,6 @@ constexpr wire::ByteOrder own_byte_order =
   return known ? static_cast<Code>(code) : Code::protocol;
 }
 
-[[nodiscard]] std::string peer_text(PeerId id) {
-  if (id == hub_peer) {
-    return "the hub";
-  }
-  if (id == no_peer) {
-    return "a process that has not joined";
-  }
-  return id >= first_relay_peer ? fmt::format("relay {}", id - first_relay_peer) : fmt::format("rank {}", id);
-}
-
 }  // namespace
 
 std::string_view protection_name(Protection protection) noexcept {
@@ -99,6 +89,7 @@ Handshake::Handshake(const Secret& secret, const HandshakeSelf& self, std::strin
       self_(self),
       name_(std::move(name)),
       ephemeral_(ephemeral),
+      identities_(self.credentials),
       initiator_(initiator),
       expected_(initiator ? HandshakeMessage::challenge : HandshakeMessage::hello) {
   COUPLET_ASSERT(sodium_init() >= 0);
@@ -135,6 +126,9 @@ wire::HandshakeHello Handshake::own_hello(PeerId target, std::uint16_t target_in
   hello.nonce = ephemeral_.nonce;
   static_assert(wire::handshake_key_bytes == crypto_scalarmult_BYTES && secret_bytes == crypto_scalarmult_SCALARBYTES);
   crypto_scalarmult_base(hello.ephemeral_key.data(), ephemeral_.private_key.bytes().data());
+  if (self_.credentials) {
+    hello.ticket = self_.credentials->ticket;
+  }
   return hello;
 }
 
@@ -273,6 +267,13 @@ void Handshake::take_proof() {
   if (status.ok() && self_.id != no_peer && hello.source == self_.id) {
     status = couplet::fail(Code::exists, "it presents itself as {}, which is this process", peer_text(self_.id));
   }
+  identities_.meet(hello.ticket);
+  if (status.ok()) {
+    status = identities_.check_ticket(hello);
+  }
+  if (status.ok()) {
+    status = identities_.check_proof(hello, Identities::Side::caller, transcript_, wire::identity_part(input_));
+  }
   if (!make_keys(hello)) {
     return;
   }
@@ -285,8 +286,10 @@ void Handshake::take_proof() {
 void Handshake::accept_peer() {
   COUPLET_ASSERT(state_ == HandshakeState::deciding);
   auto verdict = wire::encode_verdict(0, "");
+  identities_.prove(Identities::Side::called, transcript_, wire::identity_part(verdict));
   sign(verdict, label_verdict);
   queue(std::move(verdict));
+  transcript_ = {};  // the hub keeps an object for each member
   state_ = HandshakeState::done;
 }
 
@@ -310,7 +313,9 @@ void Handshake::take_challenge() {
   if (!make_keys(challenge)) {
     return;
   }
+  identities_.meet(challenge.ticket);
   auto proof = wire::encode_proof();
+  identities_.prove(Identities::Side::caller, transcript_, wire::identity_part(proof));
   sign(proof, label_proof);
   // Sent even if this end gives up now: the other end finds out by itself why.
   queue(std::move(proof));
@@ -321,6 +326,9 @@ void Handshake::take_challenge() {
     status = couplet::fail(Code::mismatch, "{} (incarnation {}) was dialed, but {} (incarnation {}) answers",
                            peer_text(target_.id), target_.incarnation, peer_text(challenge.source),
                            challenge.source_incarnation);
+  }
+  if (status.ok()) {
+    status = identities_.check_ticket(challenge);
   }
   if (!status.ok()) {
     fail(status.code(), status.text());
@@ -334,6 +342,12 @@ void Handshake::take_verdict() {
   const auto verdict = wire::decode_verdict(input_);
   if (verdict.code != 0) {
     return fail(refusal_code(verdict.code), "the connection was refused: " + verdict.reason);
+  }
+  const auto challenge = wire::decode_hello(std::span(transcript_).last<wire::handshake_hello_bytes>());
+  if (const auto status =
+          identities_.check_proof(challenge, Identities::Side::called, transcript_, wire::identity_part(input_));
+      !status.ok()) {
+    return fail(status.code(), status.text());
   }
   state_ = HandshakeState::done;
 }
@@ -356,6 +370,7 @@ void Handshake::fill_peer(const wire::HandshakeHello& hello) {
   peer_.aes256_gcm = (both & feature_aes256_gcm) != 0;
   peer_.cma = (both & feature_cma) != 0;
   peer_.same_byte_order = hello.byte_order == own_byte_order;
+  peer_.key = hello.ticket.key;
 }
 
 Status Handshake::check_peer(const wire::HandshakeHello& hello) {

@@ -2,8 +2,9 @@
 // state machine over bytes for both ends; the owner of the socket moves the bytes (docs/formats/handshake.md). Used by
 // universe (member and hub) and runtime (tcp between members). Below: wire/handshake, libsodium. Invariants: before a
 // field is used, the keyed hash of its message is checked with this process's secret; the caller of these functions is
-// told nothing about a peer that has not proven the secret for this connection; the first wrong byte ends the
-// handshake; no message is longer than wire::handshake_most_bytes. Tests: tests/unit/channel, tests/fuzz.
+// told nothing about a peer that has not proven the secret for this connection; a rank, a relay or the hub is believed
+// only after it has shown its ticket and proven the key of it; the first wrong byte ends the handshake; no message is
+// longer than wire::handshake_most_bytes. Tests: tests/unit/channel, tests/fuzz.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 
 #include "base/status.hpp"
 #include "channel/channel.hpp"
+#include "channel/identities.hpp"
 #include "channel/secret.hpp"
 #include "wire/handshake.hpp"
 
@@ -22,10 +24,6 @@ namespace couplet::channel {
 
 inline constexpr std::uint16_t lowest_protocol_version = 1;
 inline constexpr std::uint16_t highest_protocol_version = 1;
-// The number of a member that has not joined yet, and of tools.
-inline constexpr PeerId no_peer = 0xFFFFFFFE;
-// Accepts any run (a member does not know the run before it has joined).
-inline constexpr std::uint64_t any_run = 0;
 inline constexpr std::uint16_t any_incarnation = 0xFFFF;
 
 enum Feature : std::uint64_t {
@@ -64,6 +62,9 @@ struct HandshakeSelf {
   std::uint64_t features = 0;
   std::uint16_t lowest_version = lowest_protocol_version;
   std::uint16_t highest_version = highest_protocol_version;
+  // What this process shows, and by which it checks the peer. nullptr: it shows nothing, and believes each peer that
+  // has the secret (only for tests).
+  SharedCredentials credentials = nullptr;
 };
 
 // The process that the initiator wants to reach.
@@ -85,6 +86,7 @@ struct HandshakePeer {
   bool aes256_gcm = false;                   // both have AES-256-GCM
   bool cma = false;                          // both allow it
   bool same_byte_order = true;
+  PublicKey key{};       // of which it has proven that it has the private one, if this end has credentials
   SecretBytes send_key;  // session keys of this connection, one for each direction
   SecretBytes receive_key;
 };
@@ -149,6 +151,7 @@ class Handshake {
   HandshakeTarget target_;
   std::string name_;
   Ephemeral ephemeral_;
+  Identities identities_;
   bool initiator_;
   HandshakeState state_ = HandshakeState::talking;
   wire::HandshakeMessage expected_;

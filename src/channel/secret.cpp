@@ -53,9 +53,11 @@ Status write_all(const os::Descriptor& file, std::string_view text, const std::s
   return {};
 }
 
+}  // namespace
+
 // Makes the file complete under another name, and then links it, so that no process ever reads a part of it. If several
 // processes do so, the first one wins.
-Status make_secret_file(const std::string& path) {
+Status write_secret(const std::string& path, const Secret& secret) {
   COUPLET_TRY(make_folders(path));
   const std::string made = fmt::format("{}.{}.{:016x}", path, getpid(), [] {
     std::uint64_t number = 0;
@@ -68,7 +70,6 @@ Status make_secret_file(const std::string& path) {
   }
   const os::Descriptor file(number);
   std::array<char, 2 * secret_bytes + 1> digits{};
-  const Secret secret = random_secret();
   sodium_bin2hex(digits.data(), digits.size(), secret.bytes().data(), secret.bytes().size());
   digits.back() = '\n';
   Status status = write_all(file, std::string_view(digits.data(), digits.size()), path);
@@ -79,8 +80,6 @@ Status make_secret_file(const std::string& path) {
   ::unlink(made.c_str());
   return status;
 }
-
-}  // namespace
 
 SecretBytes::~SecretBytes() {
   wipe();
@@ -171,7 +170,7 @@ Result<Secret> read_or_make_secret(const std::string& path) {
   if (secret.code() != Code::not_found) {
     return secret;
   }
-  COUPLET_TRY(make_secret_file(path));
+  COUPLET_TRY(write_secret(path, random_secret()));
   return read_secret(path);
 }
 

@@ -46,5 +46,7 @@ Result<Secret> read_secret(const std::string& path);
 // Does the same. If the file does not exist, it is made with a random secret (and its folder, with mode 0700). If
 // several processes do so at the same time, all get the same secret.
 Result<Secret> read_or_make_secret(const std::string& path);
+// Writes the secret to a new file with mode 0600 (and makes its folder). If the file exists already, it stays as it is.
+Status write_secret(const std::string& path, const Secret& secret);
 
 }  // namespace couplet::channel

@@ -289,7 +289,10 @@ Result<Address> Connections::address_of(const Transport& transport, std::uint32_
   if (info.state == PeerState::absent || !membership_.ask_contact(id)) {
     return Code::not_yet;
   }
-  return Address{{id, info.incarnation}, options_.contact_of(transport.name(), id, info)};
+  const bool is_self = id == membership_.id();
+  return Address{.party = {id, info.incarnation},
+                 .contact = is_self ? transport.contact() : info.contacts.find(transport.contact_name()),
+                 .on_other_node = info.node != membership_.node()};
 }
 
 Status Connections::consider(Transport& transport, const Offer& offer) {

@@ -34,10 +34,6 @@ struct ConnectionsOptions {
   WalkOptions walk;
   LanePlan lanes;
   channel::LanePolicy policy;  // each channel has it
-  // Returns the contact at which the named transport dials a peer. If it is empty, this transport does not dial the
-  // peer.
-  std::function<link::Contact(std::string_view transport, channel::PeerId id, const universe::PeerInfo& peer)>
-      contact_of;
 };
 
 // A peer with which this process has communicated, for `couplet explain`.

@@ -8,18 +8,16 @@
 // Tests: tests/conformance/connecting (one suite for all).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "base/assert.hpp"
 #include "base/status.hpp"
+#include "link/contacts.hpp"
 #include "link/link.hpp"
 
 namespace couplet::link {
@@ -31,29 +29,10 @@ struct Party {
   friend bool operator==(const Party&, const Party&) = default;
 };
 
-inline constexpr std::size_t max_contact_bytes = 64;
-
-// Says how one transport dials a process: bytes that only the transport of that name understands. The universe
-// publishes them and does not examine them. Empty: the process cannot be dialed by this transport.
-class Contact {
- public:
-  Contact() = default;
-  // REQUIRES: at most max_contact_bytes.
-  explicit Contact(std::span<const std::byte> bytes) : size_(static_cast<std::uint8_t>(bytes.size())) {
-    COUPLET_ASSERT(bytes.size() <= max_contact_bytes);
-    std::copy(bytes.begin(), bytes.end(), bytes_.begin());
-  }
-  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.data(), size_}; }
-  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-
- private:
-  std::array<std::byte, max_contact_bytes> bytes_{};
-  std::uint8_t size_ = 0;
-};
-
 struct Address {
   Party party;
   Contact contact;
+  bool on_other_node = false;  // it does not share the node directory of this process
   // For a dial with Purpose::more: how many lanes over this transport there are to the peer. The peer may be told.
   unsigned lanes = 0;
 };
@@ -112,6 +91,9 @@ class Transport {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   // Returns the contact of this process.
   [[nodiscard]] virtual Contact contact() const = 0;
+  // Returns the name under which processes publish the contact that this transport dials. A transport whose processes
+  // meet over another one has that one's name.
+  [[nodiscard]] virtual std::string_view contact_name() const noexcept { return name(); }
   // Says whether lanes of this transport can end while both processes are alive, so that the peer may be dialed again.
   [[nodiscard]] virtual bool may_break() const noexcept = 0;
   // Begins to make a lane to the peer. Returns the lane if it is there at once; not_yet if poll() or tick() will report

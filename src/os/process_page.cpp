@@ -62,8 +62,12 @@ std::string bell_path(const std::string& directory, std::uint32_t peer) {
   return fmt::format("{}/bell-{:08x}", directory, peer);
 }
 
-ProcessPage::ProcessPage(std::unique_ptr<MappedFile> file, std::unique_ptr<LifeLock> lock, std::uint32_t rank_count)
-    : file_(std::move(file)), lock_(std::move(lock)), rank_count_(rank_count), generation_(fork_generation()) {}
+ProcessPage::ProcessPage(std::unique_ptr<MappedFile> file, std::unique_ptr<LifeLock> lock, const PageOwner& owner)
+    : file_(std::move(file)),
+      lock_(std::move(lock)),
+      rank_count_(owner.rank_count),
+      memory_nonce_(owner.memory_nonce),
+      generation_(fork_generation()) {}
 
 ProcessPage::~ProcessPage() {
   if (generation_ == fork_generation()) {
@@ -92,7 +96,7 @@ Result<std::unique_ptr<ProcessPage>> ProcessPage::create(const std::string& dire
     static_cast<void>(file->remove());
     return status;
   }
-  return std::unique_ptr<ProcessPage>(new ProcessPage(std::move(file), std::move(lock).value(), owner.rank_count));
+  return std::unique_ptr<ProcessPage>(new ProcessPage(std::move(file), std::move(lock).value(), owner));
 }
 
 SleepFlag& ProcessPage::sleep_flag() noexcept {

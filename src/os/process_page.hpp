@@ -47,6 +47,7 @@ class ProcessPage {
   ProcessPage& operator=(const ProcessPage&) = delete;
 
   [[nodiscard]] SleepFlag& sleep_flag() noexcept;
+  [[nodiscard]] std::uint64_t memory_nonce() const noexcept { return memory_nonce_; }
   [[nodiscard]] std::span<std::atomic<std::uint64_t>> counters() noexcept;
   // Tells peers on this node which links they need not try (bits of wire::PageRefuses).
   void refuse_links(std::uint32_t bits) noexcept;
@@ -56,10 +57,11 @@ class ProcessPage {
   [[nodiscard]] std::vector<std::uint32_t> take_knocks(std::uint32_t relay_base);
 
  private:
-  ProcessPage(std::unique_ptr<MappedFile> file, std::unique_ptr<LifeLock> lock, std::uint32_t rank_count);
+  ProcessPage(std::unique_ptr<MappedFile> file, std::unique_ptr<LifeLock> lock, const PageOwner& owner);
   std::unique_ptr<MappedFile> file_;
   std::unique_ptr<LifeLock> lock_;
   std::uint32_t rank_count_;
+  std::uint64_t memory_nonce_;
   std::uint32_t seen_knocks_ = 0;
   std::uint64_t generation_;
 };

@@ -92,9 +92,11 @@ Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpList
   options.make_lane = runtime::tcp_control_lanes();
   runtime::allow_file_hub(options);
   const bool by_files = static_cast<bool>(options.dial);
-  options.listen = [&listener, by_files](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
+  const std::string hub_directory = runtime::directory_of_hub(options.hub);
+  options.contacts = [&listener, by_files, hub_directory](
+                         universe::Membership& self, const os::Endpoint& towards_hub) -> Result<link::ContactList> {
     COUPLET_TRY_VALUE(listener, runtime::listen_for_members(towards_hub, by_files));
-    return listener ? listener->endpoint() : os::Endpoint();
+    return runtime::published_contacts(self, listener.get(), runtime::file_directory(self, hub_directory));
   };
   return universe::join(std::move(options));
 }

@@ -163,14 +163,17 @@ bool quiet() {
   return environment_text("COUPLET_LOG") == "quiet";
 }
 
+std::string file_directory(const universe::Membership& membership, const std::string& hub_directory) {
+  const bool own = hub_directory.empty() || !environment_text("COUPLET_FILE_DIRECTORY").empty();
+  return own ? membership.setting("file_directory") : hub_directory;
+}
+
 Result<TransportOptions> transport_options(const universe::Membership& membership, const std::string& hub_directory) {
   TransportOptions options;
   if (const std::string links = membership.setting("links"); !links.empty()) {
     COUPLET_TRY(take_links(links, options));
   }
-  const bool own = hub_directory.empty() || !environment_text("COUPLET_FILE_DIRECTORY").empty();
-  COUPLET_TRY(
-      take_directory(own ? membership.setting("file_directory") : hub_directory, membership.setting("links"), options));
+  COUPLET_TRY(take_directory(file_directory(membership, hub_directory), membership.setting("links"), options));
   COUPLET_TRY(take_lanes(membership, options));
   if (const std::string check = membership.setting("check"); check == "full") {
     options.tcp.lane.checked_payload_bytes = UINT32_MAX;

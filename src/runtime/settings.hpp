@@ -21,10 +21,14 @@ namespace couplet::runtime {
 // Returns the number of bytes that a setting says. Returns config, with its name, if it is none.
 [[nodiscard]] Result<std::uint64_t> number_of_bytes(const std::string& text, std::string_view key);
 
+// Returns the directory of the link `file`, or "". hub_directory: through which this process reaches the hub, or "". It
+// is then also that directory, since other hosts may see it under another path, unless this process has a setting of
+// its own.
+[[nodiscard]] std::string file_directory(const universe::Membership& membership, const std::string& hub_directory);
+
 // Reads links, file_directory, hybrid, hybrid_threshold, tcp_streams, ucx_tls, check, connection_patience_s and
 // ring_bytes (COUPLET_LINKS, ...).
-// hub_directory: through which this process reaches the hub, or "". It is then also the directory of the link `file`,
-// since other hosts may see it under another path, unless this process has a setting of its own.
+// hub_directory: see file_directory().
 Result<TransportOptions> transport_options(const universe::Membership& membership, const std::string& hub_directory);
 // Reads eager_bytes, piece_bytes and cma (COUPLET_EAGER_BYTES, ...). What is not set follows the costs.
 Result<message::MessengerOptions> messenger_options(const universe::Membership& membership,

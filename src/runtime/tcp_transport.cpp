@@ -1,7 +1,6 @@
 #include "runtime/tcp_transport.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -15,7 +14,6 @@ namespace couplet::runtime {
 namespace {
 
 using link::Address;
-using link::Contact;
 using link::Lane;
 using link::Origin;
 using link::Party;
@@ -24,7 +22,6 @@ using link::Purpose;
 constexpr int max_callers_in_a_poll = 64;
 constexpr std::uint64_t accept_interval_ns = 50'000;
 constexpr std::size_t max_looks_in_a_poll = 16;
-constexpr std::size_t endpoint_bytes = 22;  // address, port, scope
 
 Status consider_guest(TcpGuests* guests, const link::Offer& offer) {
   return guests != nullptr ? guests->consider(offer)
@@ -48,29 +45,6 @@ struct TcpTransport::Meeting {
   int watched = -1;
   bool watched_write = false;
 };
-
-Contact TcpTransport::contact_of(const os::Endpoint& endpoint) {
-  std::array<std::byte, endpoint_bytes> bytes{};
-  std::memcpy(bytes.data(), endpoint.address.data(), 16);
-  std::memcpy(bytes.data() + 16, &endpoint.port, 2);
-  std::memcpy(bytes.data() + 18, &endpoint.scope, 4);
-  return Contact(bytes);
-}
-
-Result<os::Endpoint> tcp_endpoint_of(const Contact& contact) {
-  const auto bytes = contact.bytes();
-  os::Endpoint endpoint;
-  if (bytes.size() != endpoint_bytes) {
-    return fail(Code::unsupported, "the peer has no address for this transport");
-  }
-  std::memcpy(endpoint.address.data(), bytes.data(), 16);
-  std::memcpy(&endpoint.port, bytes.data() + 16, 2);
-  std::memcpy(&endpoint.scope, bytes.data() + 18, 4);
-  if (endpoint.port == 0) {
-    return fail(Code::unsupported, "the peer does not listen for connections");
-  }
-  return endpoint;
-}
 
 Result<std::unique_ptr<TcpTransport>> TcpTransport::open(link::TransportHost& host,
                                                          std::unique_ptr<link::TcpListener> listener,
@@ -122,7 +96,7 @@ std::string TcpTransport::name_for(const Meeting& meeting) const {
 // ---- dialing --------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Lane>> TcpTransport::dial(const Address& peer, Purpose purpose) {
-  COUPLET_TRY_VALUE(const os::Endpoint target, tcp_endpoint_of(peer.contact));
+  COUPLET_TRY_VALUE(const os::Endpoint target, link::tcp_endpoint(peer.contact));
   auto meeting = std::make_unique<Meeting>();
   meeting->own = true;
   meeting->peer = peer.party;

@@ -16,6 +16,7 @@
 #include "channel/handshake.hpp"
 #include "channel/unproven.hpp"
 #include "link/tcp/tcp_lane.hpp"
+#include "link/tcp_contact.hpp"
 #include "link/transport.hpp"
 
 namespace couplet::runtime {
@@ -41,9 +42,6 @@ struct TcpTransportOptions {
   TcpGuests* guests = nullptr;
 };
 
-// Returns the endpoint of a contact; unsupported if it says that the peer does not listen.
-[[nodiscard]] Result<os::Endpoint> tcp_endpoint_of(const link::Contact& contact);
-
 class TcpTransport final : public link::Transport {
  public:
   // `self` is the identity of this process. Callers that came before have waited in the listener's backlog. host
@@ -53,11 +51,9 @@ class TcpTransport final : public link::Transport {
                                                     const channel::Secret& secret, const channel::HandshakeSelf& self,
                                                     const TcpTransportOptions& options = {});
   ~TcpTransport() override;
-  // Returns the contact of a process that listens at this endpoint.
-  static link::Contact contact_of(const os::Endpoint& endpoint);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "tcp"; }
-  [[nodiscard]] link::Contact contact() const override { return contact_of(listener_->endpoint()); }
+  [[nodiscard]] link::Contact contact() const override { return link::tcp_contact(listener_->endpoint()); }
   [[nodiscard]] bool may_break() const noexcept override { return true; }
   [[nodiscard]] Result<std::unique_ptr<link::Lane>> dial(const link::Address& peer, link::Purpose purpose) override;
   void cancel(std::uint32_t peer) override;

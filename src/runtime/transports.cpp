@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "link/self/self_transport.hpp"
+#include "link/tcp_contact.hpp"
 #include "runtime/ucx_transport.hpp"
 
 namespace couplet::runtime {
@@ -17,31 +18,12 @@ channel::HandshakeSelf handshake_self(const universe::Membership& membership) {
   self.role = self.id >= channel::first_relay_peer ? wire::Role::relay : wire::Role::rank;
   self.incarnation = membership.peer(self.id).incarnation;
   self.run_id = membership.run_id();
+  self.credentials = membership.security().credentials;
   self.features = channel::feature_cma | channel::features_of(membership.security().protection);
   if (crypto_aead_aes256gcm_is_available() != 0) {
     self.features |= channel::feature_aes256_gcm;
   }
   return self;
-}
-
-link::Contact contact_of(const universe::Membership& membership, std::string_view transport, channel::PeerId id,
-                         const universe::PeerInfo& peer) {
-  if (transport == "self") {
-    return id == membership.id() ? link::SelfTransport::contact_of(id) : link::Contact();
-  }
-  if (transport == "shm" && peer.node == membership.node()) {
-    return link::ShmTransport::contact_of(peer.contact_known ? peer.memory_nonce : link::ShmPeer::unknown_nonce);
-  }
-  if (transport == "file") {
-    return FileTransport::contact_of({id, peer.incarnation});
-  }
-  if (transport == "tcp" || transport == "ucx") {  // UCX is met over tcp
-    os::Endpoint endpoint;
-    endpoint.address = peer.address;
-    endpoint.port = peer.port;
-    return TcpTransport::contact_of(endpoint);
-  }
-  return {};
 }
 
 Result<std::unique_ptr<link::Transport>> make_transport(std::string_view name, universe::Membership& membership,
@@ -54,9 +36,10 @@ Result<std::unique_ptr<link::Transport>> make_transport(std::string_view name, u
         std::make_unique<link::SelfTransport>(link::Party{membership.id(), own.incarnation}));
   }
   if (name == "shm") {
-    COUPLET_TRY_VALUE(auto made,
-                      link::ShmTransport::open(host, membership.page(), membership.node_directory(),
-                                               {membership.id(), own.incarnation, own.memory_nonce}, options.shm));
+    COUPLET_TRY_VALUE(
+        auto made,
+        link::ShmTransport::open(host, membership.page(), membership.node_directory(),
+                                 {membership.id(), own.incarnation, membership.page().memory_nonce()}, options.shm));
     return std::unique_ptr<link::Transport>(std::move(made));
   }
   if (name == "file") {
@@ -80,15 +63,26 @@ Result<std::unique_ptr<UcxTransport>> make_ucx(link::TransportHost& host, univer
   if (!uses_ucx(options)) {
     return std::unique_ptr<UcxTransport>();
   }
-  os::Endpoint own;
-  own.address = membership.peer(membership.id()).address;
-  own.port = membership.peer(membership.id()).port;
+  const os::Endpoint own = link::tcp_listener(membership.peer(membership.id()).contacts);
   using Worker = std::shared_ptr<link::UcxWorker>;
   return UcxTransport::open(host, options.ucx_worker ? Result<Worker>(options.ucx_worker) : options.no_ucx,
                             membership.security().secret, handshake_self(membership), own);
 }
 
 }  // namespace
+
+Result<link::ContactList> published_contacts(universe::Membership& self, const link::TcpListener* listener,
+                                             const std::string& file_directory) {
+  link::ContactList contacts;
+  if (listener != nullptr) {
+    contacts.add(link::tcp_transport_name, link::tcp_contact(listener->endpoint()));
+  }
+  contacts.add("shm", link::ShmTransport::contact_of(self.page().memory_nonce()));
+  if (!file_directory.empty()) {
+    contacts.add("file", FileTransport::contact_of({self.id(), self.peer(self.id()).incarnation}));
+  }
+  return contacts;
+}
 
 Status open_ucx(TransportOptions& options) {
   if (!uses_ucx(options)) {
@@ -114,9 +108,6 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
   how.walk = options.walk;
   how.lanes = options.lanes;
   how.policy = options.policy;
-  how.contact_of = [&membership](std::string_view transport, channel::PeerId id, const universe::PeerInfo& peer) {
-    return contact_of(membership, transport, id, peer);
-  };
   auto made = std::make_unique<connections::Connections>(membership, engine, how, counters);
   COUPLET_TRY_VALUE(auto ucx, make_ucx(made->host(), membership, options));
   TransportOptions all = options;

@@ -1,5 +1,5 @@
-// The transports of this build, in one list: how each is made, and where the membership says how a peer is dialed by
-// it. A new transport is added here.
+// The transports of this build, in one list: how each is made, and the contact that it publishes. A new transport is
+// added here.
 #pragma once
 
 #include <memory>
@@ -37,6 +37,12 @@ struct TransportOptions {
   connections::LanePlan lanes;
   channel::LanePolicy policy;  // which of the lanes takes a frame
 };
+
+// Returns the contacts that a process publishes: one for each transport by which others dial it. `listener` is where it
+// is dialed by tcp, or nullptr; file_directory is "" if there is no link `file`.
+[[nodiscard]] Result<link::ContactList> published_contacts(universe::Membership& self,
+                                                           const link::TcpListener* listener,
+                                                           const std::string& file_directory);
 
 // Opens the worker of UCX if `links` names ucx. Returns config if it cannot be opened with the transports that the user
 // has named; what else is missing is said by the connections that cannot be made.

@@ -109,7 +109,7 @@ UcxTransport::Meeting* UcxTransport::own_dial_to(std::uint32_t peer) {
 // ---- dialing --------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Lane>> UcxTransport::dial(const Address& peer, Purpose purpose) {
-  COUPLET_TRY_VALUE(const os::Endpoint target, tcp_endpoint_of(peer.contact));
+  COUPLET_TRY_VALUE(const os::Endpoint target, link::tcp_endpoint(peer.contact));
   COUPLET_TRY(Status(unavailable_));
   auto meeting = std::make_unique<Meeting>();
   meeting->own = true;

@@ -41,7 +41,8 @@ class UcxTransport final : public link::Transport, public TcpGuests {
   ~UcxTransport() override;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "ucx"; }
-  [[nodiscard]] link::Contact contact() const override { return TcpTransport::contact_of(listens_at_); }
+  [[nodiscard]] link::Contact contact() const override { return link::tcp_contact(listens_at_); }
+  [[nodiscard]] std::string_view contact_name() const noexcept override { return link::tcp_transport_name; }
   [[nodiscard]] bool may_break() const noexcept override { return true; }
   [[nodiscard]] Result<std::unique_ptr<link::Lane>> dial(const link::Address& peer, link::Purpose purpose) override;
   void cancel(std::uint32_t peer) override;

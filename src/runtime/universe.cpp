@@ -53,9 +53,10 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   allow_file_hub(options);
   const std::string hub_directory = directory_of_hub(options.hub);
   const bool by_files = static_cast<bool>(options.dial);
-  options.listen = [&listener, by_files](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
+  options.contacts = [&listener, by_files, hub_directory](
+                         universe::Membership& self, const os::Endpoint& towards_hub) -> Result<link::ContactList> {
     COUPLET_TRY_VALUE(listener, listen_for_members(towards_hub, by_files));
-    return listener ? listener->endpoint() : os::Endpoint();
+    return published_contacts(self, listener.get(), file_directory(self, hub_directory));
   };
   COUPLET_TRY_VALUE(member_, universe::join(std::move(options)));
   COUPLET_TRY_VALUE(KnownCosts costs, known_costs(*member_));

@@ -23,7 +23,7 @@ constexpr std::size_t min_run_bytes = 13;
 constexpr std::size_t min_program_bytes = 7;
 constexpr std::size_t min_claim_bytes = 20;
 constexpr std::size_t min_group_bytes = 6;
-constexpr std::size_t contact_entry_bytes = 36;
+constexpr std::size_t min_contact_entry_bytes = 11;
 
 // A message of this type: const when it is written, and not const when it is read.
 template <typename Given, typename Message>
@@ -32,10 +32,8 @@ concept Is = std::same_as<std::remove_const_t<Given>, Message>;
 // ---- the fields that several messages have in common
 
 void fields(auto& visit, Is<Contact> auto& contact) {
-  visit.raw("address", contact.address);
-  visit.number("port", contact.port);
   visit.number("process", contact.process);
-  visit.number("memory_nonce", contact.memory_nonce);
+  visit.contacts("contacts", contact.transports);
 }
 
 void fields(auto& visit, Is<RecordPart> auto& part) {
@@ -58,7 +56,7 @@ void runs(auto& visit, const char* field, Is<std::vector<PeerRun>> auto& all) {
 }
 
 void contacts(auto& visit, const char* field, Is<std::vector<ContactEntry>> auto& all) {
-  visit.list(field, all, max_entries_per_message, contact_entry_bytes, [&](auto& entry) {
+  visit.list(field, all, max_entries_per_message, min_contact_entry_bytes, [&](auto& entry) {
     visit.number("peer", entry.peer);
     visit.number("incarnation", entry.incarnation);
     fields(visit, entry.contact);
@@ -204,6 +202,7 @@ void fields(auto& visit, Is<PlacedMessage> auto& message) {
   visit.number("peer", message.peer);
   visit.number("node", message.node, std::uint16_t{0}, std::uint16_t{unknown_node - 1});
   visit.number("incarnation", message.incarnation);
+  visit.raw("signature", message.signature);
   fields(visit, message.programs);
 }
 

@@ -39,21 +39,17 @@ inline constexpr std::uint16_t unknown_node = 65535;
 
 using RequestId = std::uint64_t;
 
-// The address of a process, and the nonce that proves that its page and its memory can be reached.
+// Which process it is, and how transports dial it.
 struct Contact {
-  std::array<std::uint8_t, 16> address{};
-  std::uint16_t port = 0;
   std::uint32_t process = 0;
-  std::uint64_t memory_nonce = 0;
+  link::ContactList transports;
 };
-[[nodiscard]] inline Contact contact_of(const PeerInfo& info) noexcept {
-  return {info.address, info.port, info.process, info.memory_nonce};
+[[nodiscard]] inline Contact contact_of(const PeerInfo& info) {
+  return {info.process, info.contacts};
 }
-inline void set_contact(PeerInfo& info, const Contact& contact) noexcept {
-  info.address = contact.address;
-  info.port = contact.port;
+inline void set_contact(PeerInfo& info, const Contact& contact) {
   info.process = contact.process;
-  info.memory_nonce = contact.memory_nonce;
+  info.contacts = contact.transports;
   info.contact_known = true;
 }
 
@@ -207,6 +203,7 @@ struct PlacedMessage {
   channel::PeerId peer = 0;
   std::uint16_t node = 0;
   std::uint16_t incarnation = 0;
+  channel::Signature signature{};  // the hub's, for the ticket of this member
   std::vector<ProgramInfo> programs;
 };
 // The names of nodes, beginning with number `first`.

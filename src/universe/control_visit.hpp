@@ -36,6 +36,10 @@ class FieldsOut {
   void raw(const char* /*field*/, const Array& value) {
     out_.put_raw({reinterpret_cast<const char*>(value.data()), value.size()});
   }
+  void contacts(const char* /*field*/, const link::ContactList& value) {
+    out_.put(static_cast<std::uint8_t>(value.bytes().size()));
+    out_.put_raw(value.bytes());
+  }
   template <typename Enumeration>
   void choice(const char* /*field*/, const Enumeration& value, Enumeration /*last*/) {
     out_.put(static_cast<std::uint8_t>(value));
@@ -91,6 +95,14 @@ class FieldsIn {
   void raw(const char* field, Array& value) {
     const auto bytes = in_.take_raw(field, value.size());
     std::copy(bytes.begin(), bytes.end(), value.begin());
+  }
+  void contacts(const char* field, link::ContactList& value) {
+    auto taken = link::ContactList::decode(in_.take_raw(field, in_.take<std::uint8_t>(field)));
+    if (taken.ok()) {
+      value = std::move(*taken);
+    } else {
+      in_.complain(field, taken.status().text());
+    }
   }
   template <typename Enumeration>
   void choice(const char* field, Enumeration& value, Enumeration last) {

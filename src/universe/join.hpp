@@ -22,6 +22,7 @@ struct JoinOptions {
   // by now.
   std::uint64_t expected_run = channel::any_run;
   channel::Secret secret;
+  channel::SharedCredentials credentials;                      // nullptr: joining makes a key
   channel::Protection protection = channel::Protection::none;  // the least protection, even if the hub demands none
   bool relay = false;                                          // if true, identity has no meaning
   // A process has just reached the hub. So if its port refuses connections, the hub has ended, and there is no need to
@@ -36,9 +37,10 @@ struct JoinOptions {
   // Makes a connected socket to the hub. Empty: `hub` is "host:port", and is connected to over tcp.
   std::function<Result<os::Descriptor>()> dial;
   LaneMaker make_lane;  // makes the lane of the connection to the hub
-  // Opens the socket at which peers reach this process, on the local address that reaches the hub, and any port. Called
-  // once.
-  std::function<Result<os::Endpoint>(const os::Endpoint& local)> listen;
+  // Opens the socket at which peers reach this process, on the local address that reaches the hub, and any port, and
+  // returns the contacts of this process. Called once, when `self` knows its place, settings and page. Empty: no
+  // process dials this one.
+  std::function<Result<link::ContactList>(Membership& self, const os::Endpoint& local)> contacts;
   std::function<bool()> interrupted;  // asks whether to stop (Ctrl-C); join then returns interrupted
   // Receives texts: which processes join waits for, or that the hub is lost.
   std::function<void(const std::string&)> note;

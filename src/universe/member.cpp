@@ -14,7 +14,11 @@ const PeerInfo absent_peer;
 
 }  // namespace
 
-Member::Member(JoinOptions options) : options_(std::move(options)) {}
+Member::Member(JoinOptions options) : options_(std::move(options)) {
+  if (!options_.credentials) {
+    options_.credentials = std::make_shared<const channel::Credentials>(channel::fresh_credentials());
+  }
+}
 
 Member::~Member() {
   if (engine_ != nullptr) {
@@ -178,6 +182,18 @@ Status Member::heard(PlacedMessage& message) {
   id_ = message.peer;
   node_ = message.node;
   incarnation_ = message.incarnation;
+  auto credentials = *options_.credentials;
+  credentials.ticket = {.peer = id_,
+                        .incarnation = incarnation_,
+                        .is_signed = true,
+                        .key = credentials.ticket.key,
+                        .signature = message.signature};
+  credentials.hub_key = connection_->peer().key;
+  if (!channel::is_signed_by(*credentials.hub_key, run_id_, credentials.ticket)) {
+    refused_ = fail(Code::protocol, "the hub's signature of the ticket of this process is wrong");
+    return {};
+  }
+  options_.credentials = std::make_shared<const channel::Credentials>(credentials);
   programs_ = std::move(message.programs);
   ranks_.resize(static_cast<std::size_t>(ranks));
   for (std::size_t index = 0; index < programs_.size(); ++index) {
@@ -219,6 +235,9 @@ void Member::update_run(const PeerRun& run, const std::string& why) {
     auto& known = id < ranks_.size() ? ranks_[id] : relays_[id];
     PeerInfo info = known;
     info.contact_known = known.contact_known && known.incarnation == run.incarnation;
+    if (!info.contact_known) {
+      info.contacts = {};
+    }
     info.incarnation = run.incarnation;
     info.state = run.state;
     info.node = run.node == unknown_node ? known.node : run.node;

@@ -48,7 +48,9 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   [[nodiscard]] SeriesRegistry& registry() noexcept override { return *this; }
   [[nodiscard]] os::ProcessPage& page() noexcept override { return *page_; }
   [[nodiscard]] os::Doorbell& doorbell() noexcept override { return *doorbell_; }
-  [[nodiscard]] Security security() const noexcept override { return {options_.secret, protection_}; }
+  [[nodiscard]] Security security() const noexcept override {
+    return {options_.secret, protection_, options_.credentials};
+  }
   Status attach(engine::Engine* engine) override;
   [[nodiscard]] Status hub() const override { return hub_status_; }
   [[nodiscard]] bool over() const override { return !hub_says_over_.empty(); }

@@ -140,6 +140,11 @@ Status Member::dial() {
   channel::HandshakeSelf self;
   self.role = options_.relay ? wire::Role::relay : wire::Role::rank;
   self.run_id = options_.expected_run;
+  self.credentials = options_.credentials;
+  if (self.credentials->ticket.is_signed) {
+    self.id = self.credentials->ticket.peer;
+    self.incarnation = self.credentials->ticket.incarnation;
+  }
   self.features = handshake_features(options_.protection);
   self.lowest_version = options_.lowest_version;
   self.highest_version = options_.highest_version;
@@ -192,15 +197,12 @@ Status Member::enter_node(std::uint64_t deadline_ns) {
 Status Member::present() {
   liveness_.enter(directory_->path(), id_, node_);
   static_cast<void>(note_number(directory_->path(), node_));  // without it, only a hub that is started again misses it
-  PresentMessage message;
-  COUPLET_TRY_VALUE(message.contact.memory_nonce, os::random_bits());
-  message.contact.process = os::process_id();
   os::PageOwner owner;
+  COUPLET_TRY_VALUE(owner.memory_nonce, os::random_bits());
   owner.run_id = run_id_;
   owner.peer = id_;
   owner.incarnation = incarnation_;
   owner.rank = options_.relay ? -1 : options_.identity.rank;
-  owner.memory_nonce = message.contact.memory_nonce;
   owner.rank_count = static_cast<std::uint32_t>(ranks_.size());
   owner.counter_count = counters::counter_count;
   owner.program = options_.relay ? "relay" : options_.identity.program;
@@ -209,20 +211,20 @@ Status Member::present() {
   const auto bell = os::bell_path(directory_->path(), id_);
   COUPLET_TRY(os::remove_file(bell));  // it may be left from an incarnation that died
   COUPLET_TRY_VALUE(doorbell_, os::Doorbell::open(bell, page_->sleep_flag()));
-  if (options_.listen) {
-    auto local = connection_->local();
-    local.port = 0;
-    COUPLET_TRY_VALUE(const auto endpoint, options_.listen(local));
-    message.contact.address = endpoint.address;
-    message.contact.port = endpoint.port;
-  }
-  contact_ = message.contact;
   if (auto* const self = find_peer(id_); self != nullptr) {
     self->incarnation = incarnation_;
+  }
+  contact_.process = os::process_id();
+  if (options_.contacts) {
+    auto local = connection_->local();
+    local.port = 0;
+    COUPLET_TRY_VALUE(contact_.transports, options_.contacts(*this, local));
+  }
+  if (auto* const self = find_peer(id_); self != nullptr) {
     set_contact(*self, contact_);
   }
   if (introduced_ && connection_->state() == ControlConnection::State::open && hub_status_.ok()) {
-    say(message);  // otherwise `rejoin` tells a hub that is started again
+    say(PresentMessage{contact_});  // otherwise `rejoin` tells a hub that is started again
   }
   return {};
 }

@@ -6,7 +6,6 @@
 // tests/unit/universe, tests/universe.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "channel/handshake.hpp"
 #include "channel/secret.hpp"
 #include "engine/engine.hpp"
+#include "link/contacts.hpp"
 #include "os/process_page.hpp"
 #include "universe/registry.hpp"
 
@@ -35,15 +35,12 @@ enum class PeerState : std::uint8_t { absent, present, left, lost };
 
 // The facts about one rank (or relay). At most 64 bytes.
 struct PeerInfo {
-  std::array<std::uint8_t, 16> address{};  // IPv6 or IPv4-mapped
-  std::uint16_t port = 0;
-  std::uint16_t node = 0;     // index into Membership::node_name
-  std::uint32_t process = 0;  // pid as the peer sees it
-  // Also in the peer's page in its node directory, which proves that the page can be reached.
-  std::uint64_t memory_nonce = 0;
+  link::ContactList contacts;  // how transports dial it
+  std::uint32_t process = 0;   // pid as the peer sees it
+  std::uint16_t node = 0;      // index into Membership::node_name
   std::uint16_t incarnation = 0;
   PeerState state = PeerState::absent;
-  // If false, address, port, process and memory_nonce are not known (yet). See Membership::ask_contact.
+  // If false, contacts and process are not known (yet). See Membership::ask_contact.
   bool contact_known = false;
 };
 static_assert(sizeof(PeerInfo) <= 64);
@@ -64,6 +61,7 @@ enum class CatchUp : std::uint8_t { read, ask };
 struct Security {
   const channel::Secret& secret;
   channel::Protection protection;
+  channel::SharedCredentials credentials;  // how this process proves which one it is
 };
 
 // A process of the universe: a rank of a program, or a relay (rank and program are then -1).

@@ -22,11 +22,19 @@ constexpr std::size_t at_target_incarnation = 40;
 constexpr std::size_t at_nonce = 48;
 constexpr std::size_t at_ephemeral_key = 80;
 static_assert(at_nonce + handshake_nonce_bytes == at_ephemeral_key);
-static_assert(at_ephemeral_key + handshake_key_bytes + handshake_mac_bytes == handshake_hello_bytes);
+constexpr std::size_t at_ticket_peer = 112;
+constexpr std::size_t at_ticket_incarnation = 116;
+constexpr std::size_t at_ticket_is_signed = 118;
+constexpr std::size_t at_ticket_key = 120;
+constexpr std::size_t at_ticket_signature = 152;
+static_assert(at_ephemeral_key + handshake_key_bytes == at_ticket_peer);
+static_assert(at_ticket_key + handshake_key_bytes == at_ticket_signature);
+static_assert(at_ticket_signature + handshake_signature_bytes + handshake_mac_bytes == handshake_hello_bytes);
 // Offsets in a verdict.
 constexpr std::size_t at_code = 8;
 constexpr std::size_t at_reason = 16;
-static_assert(at_reason + handshake_mac_bytes == handshake_verdict_bytes);
+static_assert(at_reason + 2 * handshake_mac_bytes == handshake_verdict_bytes);
+static_assert(handshake_prefix_bytes + 2 * handshake_mac_bytes == handshake_proof_bytes);
 
 template <std::unsigned_integral Number>
 void put(std::span<std::byte> image, std::size_t offset, Number number) noexcept {
@@ -81,6 +89,11 @@ std::vector<std::byte> encode_hello(const HandshakeHello& hello, HandshakeMessag
   put(image, at_target_incarnation, hello.target_incarnation);
   std::memcpy(image.data() + at_nonce, hello.nonce.data(), hello.nonce.size());
   std::memcpy(image.data() + at_ephemeral_key, hello.ephemeral_key.data(), hello.ephemeral_key.size());
+  put(image, at_ticket_peer, hello.ticket.peer);
+  put(image, at_ticket_incarnation, hello.ticket.incarnation);
+  image[at_ticket_is_signed] = static_cast<std::byte>(hello.ticket.is_signed ? 1 : 0);
+  std::memcpy(image.data() + at_ticket_key, hello.ticket.key.data(), hello.ticket.key.size());
+  std::memcpy(image.data() + at_ticket_signature, hello.ticket.signature.data(), hello.ticket.signature.size());
   return image;
 }
 
@@ -98,6 +111,11 @@ HandshakeHello decode_hello(std::span<const std::byte, handshake_hello_bytes> im
   hello.target_incarnation = get<std::uint16_t>(image, at_target_incarnation);
   std::memcpy(hello.nonce.data(), image.data() + at_nonce, hello.nonce.size());
   std::memcpy(hello.ephemeral_key.data(), image.data() + at_ephemeral_key, hello.ephemeral_key.size());
+  hello.ticket.peer = get<std::uint32_t>(image, at_ticket_peer);
+  hello.ticket.incarnation = get<std::uint16_t>(image, at_ticket_incarnation);
+  hello.ticket.is_signed = image[at_ticket_is_signed] == std::byte{1};
+  std::memcpy(hello.ticket.key.data(), image.data() + at_ticket_key, hello.ticket.key.size());
+  std::memcpy(hello.ticket.signature.data(), image.data() + at_ticket_signature, hello.ticket.signature.size());
   return hello;
 }
 
@@ -121,6 +139,10 @@ HandshakeVerdict decode_verdict(std::span<const std::byte> image) {
     std::memcpy(verdict.reason.data(), image.data() + at_reason, verdict.reason.size());
   }
   return verdict;
+}
+
+std::span<std::byte, handshake_mac_bytes> identity_part(std::span<std::byte> image) noexcept {
+  return std::span<std::byte, handshake_mac_bytes>(image.last(2 * handshake_mac_bytes).first(handshake_mac_bytes));
 }
 
 std::vector<std::byte> encode_refused() {

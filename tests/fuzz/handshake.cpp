@@ -27,11 +27,27 @@ channel::Ephemeral ephemeral_of(std::uint8_t byte) {
   return ephemeral;
 }
 
+// The process with this number, with a ticket of the hub.
+channel::HandshakeSelf rank(channel::PeerId id) {
+  static const channel::HubKey hub{secret};
+  channel::Credentials credentials;
+  credentials.private_key.bytes().fill(static_cast<std::uint8_t>(id));
+  auto& ticket = credentials.ticket;
+  crypto_scalarmult_base(ticket.key.data(), credentials.private_key.bytes().data());
+  ticket.peer = id;
+  ticket.is_signed = true;
+  ticket.signature = hub.sign(id, 0, ticket.key);
+  credentials.hub_key = hub.public_key();
+  return {.id = id, .run_id = 77, .credentials = std::make_shared<const channel::Credentials>(credentials)};
+}
+
 Handshake caller() {
-  return Handshake::initiate(secret, {.id = 3, .run_id = 77}, {.id = 8}, "rank 8", ephemeral_of(1));
+  static const auto self = rank(3);
+  return Handshake::initiate(secret, self, {.id = 8}, "rank 8", ephemeral_of(1));
 }
 Handshake called() {
-  return Handshake::accept(secret, {.id = 8, .run_id = 77}, "a connection", ephemeral_of(2));
+  static const auto self = rank(8);
+  return Handshake::accept(secret, self, "a connection", ephemeral_of(2));
 }
 
 std::vector<std::byte> output_of(Handshake& handshake) {
@@ -87,7 +103,7 @@ void changed_conversation(std::span<const std::byte> changes, std::size_t which,
 // A peer that knows the secret sends any content in its hello.
 void signed_nonsense(std::span<const std::byte> fields, std::size_t piece) {
   auto hello = wire::encode_hello({.byte_order = wire::ByteOrder::little}, wire::HandshakeMessage::hello);
-  for (std::size_t index = 0; index < std::min(fields.size(), std::size_t{72}); ++index) {
+  for (std::size_t index = 0; index < std::min(fields.size(), wire::handshake_hello_bytes - 40); ++index) {
     hello[8 + index] = fields[index];
   }
   const auto sign = [](std::string_view label, std::span<const std::byte> said, std::span<std::byte> message) {

@@ -336,16 +336,3 @@ def test_the_hub_is_killed_while_programs_join(make_world: MakeWorld, joined: in
     for member in members:
         member.leave()
     assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0
-
-
-def test_a_hub_of_another_run_refuses_by_name(make_world: MakeWorld) -> None:
-    world = make_world("ocean:1,nowcast:1")
-    ocean, nowcast = start(world, ocean=1, nowcast=1)
-    world.kill_hub()
-    world.run = "0123456789abcdef"
-    world.resume_hub()
-    nowcast.say("find eta 100")
-    answer = nowcast.hear()
-    assert answer.startswith("COUPLET_ERROR_HUB_LOST") and "belongs to" in answer and world.run in answer, answer
-    for member in (ocean, nowcast):
-        member.leave()

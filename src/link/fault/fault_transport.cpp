@@ -15,6 +15,7 @@ class FaultTransport final : public Transport, private TransportHost {
 
   [[nodiscard]] std::string_view name() const noexcept override { return inner_->name(); }
   [[nodiscard]] Contact contact() const override { return inner_->contact(); }
+  [[nodiscard]] std::string_view contact_name() const noexcept override { return inner_->contact_name(); }
   [[nodiscard]] bool may_break() const noexcept override { return inner_->may_break(); }
   [[nodiscard]] Result<std::unique_ptr<Lane>> dial(const Address& peer, Purpose purpose) override {
     if (random_.chance(options_.lose)) {

@@ -1,6 +1,6 @@
 #include "link/shm/shm_transport.hpp"
 
-#include <cstring>
+#include <array>
 #include <vector>
 
 namespace couplet::link {
@@ -8,12 +8,23 @@ namespace {
 
 constexpr std::uint32_t first_relay_peer = 0x80000000;
 
+// If the contact is empty, since the peer had ended before it was known, the nonce is unknown, too.
 Result<ShmPeer> shm_peer(const Address& peer) {
   ShmPeer result{.peer = peer.party.id, .incarnation = peer.party.incarnation};
-  if (peer.contact.bytes().size() != sizeof result.memory_nonce) {
+  if (peer.on_other_node) {
     return fail(Code::unsupported, "it is on another node, or has another byte order");
   }
-  std::memcpy(&result.memory_nonce, peer.contact.bytes().data(), sizeof result.memory_nonce);
+  const auto bytes = peer.contact.bytes();
+  if (bytes.empty()) {
+    return result;
+  }
+  if (bytes.size() != sizeof result.memory_nonce) {
+    return fail(Code::unsupported, "its contact has {} bytes, expected {}", bytes.size(), sizeof result.memory_nonce);
+  }
+  result.memory_nonce = 0;
+  for (std::size_t index = 0; index < bytes.size(); ++index) {
+    result.memory_nonce |= std::to_integer<std::uint64_t>(bytes[index]) << (8 * index);
+  }
   return result;
 }
 
@@ -31,11 +42,18 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::open(TransportHost& host, os
 }
 
 Contact ShmTransport::contact_of(std::uint64_t memory_nonce) {
-  return Contact(std::as_bytes(std::span(&memory_nonce, 1)));
+  std::array<std::byte, sizeof memory_nonce> bytes{};
+  for (std::size_t index = 0; index < bytes.size(); ++index) {
+    bytes[index] = static_cast<std::byte>(memory_nonce >> (8 * index));
+  }
+  return Contact(bytes);
 }
 
 Result<std::unique_ptr<Lane>> ShmTransport::dial(const Address& peer, Purpose /*purpose*/) {
   COUPLET_TRY_VALUE(const ShmPeer target, shm_peer(peer));
+  if (target.memory_nonce == ShmPeer::unknown_nonce) {
+    return fail(Code::unsupported, "it does not offer its memory");
+  }
   return link_->connect(target);
 }
 

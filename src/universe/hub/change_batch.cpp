@@ -9,7 +9,7 @@
 namespace couplet::universe {
 namespace {
 
-constexpr std::size_t max_group_bytes = max_message_bytes / 2;  // texts of reasons in one message
+constexpr std::size_t max_group_bytes = max_message_bytes / 2;  // texts of reasons, or contacts, in one message
 
 }  // namespace
 
@@ -111,10 +111,17 @@ std::vector<Payload> encode_states(const std::vector<StateGroup>& groups) {
 
 std::vector<Payload> encode_contacts(const std::vector<ContactEntry>& entries) {
   std::vector<Payload> payloads;
-  for (std::size_t first = 0; first < entries.size(); first += max_entries_per_message) {
-    const auto count = std::min(entries.size() - first, max_entries_per_message);
+  for (std::size_t first = 0; first < entries.size();) {
+    std::size_t count = 0;
+    for (std::size_t bytes = 0; first + count < entries.size() && count < max_entries_per_message; ++count) {
+      bytes += entries[first + count].contact.transports.bytes().size();
+      if (bytes > max_group_bytes) {
+        break;
+      }
+    }
     const auto begin = entries.begin() + static_cast<std::ptrdiff_t>(first);
     payloads.push_back(payload_of(ContactsMessage{{begin, begin + static_cast<std::ptrdiff_t>(count)}}));
+    first += count;
   }
   return payloads;
 }

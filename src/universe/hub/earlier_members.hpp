@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "channel/channel.hpp"
-#include "universe/control.hpp"
+#include "os/socket.hpp"
 #include "universe/membership.hpp"
 
 namespace couplet::universe {
@@ -16,7 +16,7 @@ struct EarlierMember {
   PeerState state = PeerState::present;
   std::uint16_t incarnation = 0;
   // Port 0: nobody knows where it listened, or a refusal there would prove nothing.
-  Contact contact;
+  os::Endpoint listened_at;
 };
 
 struct EarlierMembers {

@@ -36,7 +36,7 @@ struct Entering {
     for (std::size_t rank = 0; rank < program.seats.size(); ++rank) {
       const auto peer = static_cast<channel::PeerId>(program.first_rank) + static_cast<channel::PeerId>(rank);
       const Seat& seat = program.seats[rank];
-      const bool can_be_found_out = seat.info.port != 0 || absences.was_cut_off(peer);
+      const bool can_be_found_out = can_be_called(seat) || absences.was_cut_off(peer);
       if (seat.awaited && can_be_found_out && absences.is_in_doubt(peer, since_ns)) {
         return rank;
       }

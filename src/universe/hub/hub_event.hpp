@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "channel/channel.hpp"
-#include "universe/control.hpp"
+#include "os/socket.hpp"
 #include "universe/membership.hpp"
 
 namespace couplet::universe {
@@ -23,7 +23,7 @@ struct HubEvent {
   std::string series;
   std::string text;
   // For the roster only.
-  Contact contact = {};                    // of joined and rejoined
+  os::Endpoint listens_at = {};            // of joined and rejoined; port 0: nowhere
   std::vector<ProgramInfo> programs = {};  // of complete
 };
 

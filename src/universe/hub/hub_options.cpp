@@ -129,6 +129,8 @@ Status take_option(const std::string& option, const std::string& value, HubComma
     command.server.hub.settings["file_directory"] = value;
   } else if (option == "--secret-file") {
     command.secret_file = value;
+  } else if (option == "--key-file") {
+    command.server.key_file = value;
   } else if (option == "--config") {
     config = value;
   } else if (option == "--events") {
@@ -162,13 +164,16 @@ const char* hub_usage() noexcept {
          "                      a directory that all hosts share: members reach the hub through it without a network\n"
          "                      (COUPLET_HUB=file:DIR), and the link 'file' of the members uses it, too\n"
          "  --secret-file FILE  the universe's secret (COUPLET_SECRET_FILE, else the user's own, made on first use)\n"
+         "  --key-file FILE     where the key of this hub is kept, which its members know it by; give it if the hub "
+         "may\n"
+         "                      be started again on another host (the directory of the run below COUPLET_RUN_DIR)\n"
          "  --encrypt           encrypt what is sent over networks\n"
          "  --authenticate      protect what is sent over networks against change, but not against reading\n"
          "  --config FILE       settings of the universe as a JSON object, which may also have 'programs'\n"
          "  --events FILE       append a line of JSON for each event\n"
          "  --linger SECONDS    how long to wait for readers once all other processes have left (no limit)\n"
          "  --resume RUN        replace a hub of this run (its COUPLET_RUN) that has died, and take its members back;\n"
-         "                      give the same --listen and --programs as before\n"
+         "                      give the same --listen, --programs and --key-file as before\n"
          "  --rejoin-patience SECONDS\n"
          "                      how long a resumed hub waits for earlier members that do not come back (600)\n"
          "  --name NAME         a name for this universe\n"

@@ -74,6 +74,22 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// A hub that is started again has the key of the hub before it, by which the members know it.
+Status take_key(HubServerOptions& options, const std::string& directory) {
+  const auto path = options.key_file.empty() ? directory + "/hub-key" : options.key_file;
+  if (options.hub.restarted) {
+    COUPLET_TRY_VALUE(options.key, channel::read_hub_key(path, options.hub.run_id));
+  } else {
+    COUPLET_TRY(options.key->save(path));
+  }
+  options.hub.sign = [key = *options.key](channel::PeerId peer, std::uint16_t incarnation,
+                                          const channel::PublicKey& member) {
+    return key.sign(peer, incarnation, member);
+  };
+  options.credentials = options.key->credentials();
+  return {};
+}
+
 }  // namespace
 
 HubServer::HubServer(HubServerOptions options, os::Descriptor listener, const os::Endpoint& endpoint)
@@ -87,8 +103,9 @@ HubServer::~HubServer() = default;
 
 Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
   COUPLET_TRY(check_programs(options.hub.programs));
-  while (options.hub.run_id == 0) {
-    COUPLET_TRY_VALUE(options.hub.run_id, os::random_bits());
+  if (!options.hub.restarted) {
+    options.key.emplace(channel::random_secret());
+    options.hub.run_id = options.key->run_id();
   }
   COUPLET_TRY(take_bounds(options.hub));
   options.hub.settings["encrypt"] = options.protection == channel::Protection::encrypted ? "true" : "false";
@@ -101,6 +118,7 @@ Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
   COUPLET_TRY_VALUE(server->directory_,
                     NodeDirectory::enter(server->options_.run_directory, server->run_id_, server->options_.node_name,
                                          {os::now_ns() + max_lock_wait_ns}));
+  COUPLET_TRY(take_key(server->options_, server->directory_->path()));
   const auto bell = os::bell_path(server->directory_->path(), channel::hub_peer);
   COUPLET_TRY(os::remove_file(bell));
   COUPLET_TRY_VALUE(server->doorbell_, os::Doorbell::open(bell, server->flag_));
@@ -212,6 +230,7 @@ void HubServer::accept_caller(os::Descriptor socket, std::uint64_t now_ns) {
   self.id = channel::hub_peer;
   self.run_id = run_id_;
   self.features = handshake_features(options_.protection);
+  self.credentials = options_.credentials;
   const auto id = next_id_++;
   const auto displaced = unproven_.admit(id, from.ok() ? from->address : os::Endpoint{}.address, now_ns);
   if (displaced) {
@@ -271,7 +290,8 @@ void HubServer::serve(ConnectionId id, std::uint64_t now_ns) {
   if (!client.proven && connection.state() == ControlConnection::State::open) {
     client.proven = true;
     unproven_.remove(id);
-    state_->connected(id, now_ns);
+    const auto& caller = connection.peer();
+    state_->connected(id, now_ns, {caller.id, caller.incarnation, caller.key});
   } else if (!client.proven && connection.spoke()) {
     unproven_.spoke(id);
   }

@@ -11,12 +11,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/retry.hpp"
 #include "base/status.hpp"
+#include "channel/identity.hpp"
 #include "channel/secret.hpp"
 #include "channel/unproven.hpp"
 #include "os/doorbell.hpp"
@@ -37,9 +39,15 @@ inline constexpr std::size_t max_unproven = 4096;
 inline constexpr std::size_t default_max_behind_bytes = 1U << 20U;
 
 struct HubServerOptions {
-  HubSettings hub;  // if run_id is 0, the hub chooses a random one
+  // run_id says which hub is to be replaced if hub.restarted; otherwise the hub chooses it with its key.
+  HubSettings hub;
   std::string listen = "127.0.0.1:0";
   channel::Secret secret;
+  // The file with the key of this hub; "": it is in the node directory. A hub that is started again reads it.
+  std::string key_file;
+  // Set by HubServer::open().
+  std::optional<channel::HubKey> key;
+  channel::SharedCredentials credentials;
   LaneMaker make_lane;
   channel::Protection protection = channel::Protection::none;
   std::string run_directory;

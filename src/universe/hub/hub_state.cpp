@@ -45,8 +45,9 @@ HubState::HubState(HubSettings settings)
 
 // ---- connections
 
-void HubState::connected(ConnectionId connection, std::uint64_t now_ns) {
+void HubState::connected(ConnectionId connection, std::uint64_t now_ns, const Caller& caller) {
   auto& client = clients_[connection];
+  client.caller = caller;
   client.since_ns = now_ns;
   if (over_) {  // it dialed before the end, and has proven the secret only now
     client.phase = Phase::refused;
@@ -344,7 +345,9 @@ void HubState::place(ConnectionId connection, Client& client) {
   }
   client.peer = seats_.peer_of(client.place);
   client.phase = Phase::placed;
-  outbox_.say(connection, PlacedMessage{client.peer, node, seat.next_incarnation, seats_.infos()});
+  const auto signature =
+      settings_.sign ? settings_.sign(client.peer, seat.next_incarnation, client.caller.key) : channel::Signature{};
+  outbox_.say(connection, PlacedMessage{client.peer, node, seat.next_incarnation, signature, seats_.infos()});
 }
 
 void HubState::take(ConnectionId connection, Client& client, const PresentMessage& message, std::uint64_t /*now_ns*/) {
@@ -402,7 +405,7 @@ void HubState::take(ConnectionId connection, Client& client, const CallMeBackMes
     refuse(connection, client, {Code::protocol, "message 'call_me_back' out of turn"});
   } else if (seat != nullptr && seat->awaited) {
     if (seat->info.incarnation == message.incarnation) {
-      hear_contact(*seat, message.incarnation, message.contact);
+      hear_contacts(*seat, message.incarnation, message.contact.transports);
       absences_.doubt(message.peer);
     }
   } else if (seat != nullptr && seat->connection != 0 && seat->info.state == PeerState::present) {
@@ -534,7 +537,7 @@ void HubState::note(const char* name, const Client& client, const std::string& t
   event.text = text;
   if (const auto* const seat = seats_.find(client.place); seat != nullptr) {
     event.incarnation = seat->info.incarnation;
-    event.contact = contact_of(seat->info);
+    event.listens_at = link::tcp_listener(seat->info.contacts);
   }
   outbox_.note(std::move(event));
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "channel/identity.hpp"
 #include "os/clock.hpp"
 #include "universe/control.hpp"
 #include "universe/hub/absences.hpp"
@@ -52,6 +54,15 @@ struct HubSettings {
   double reset_patience_s = 3;
   double connection_patience_s = 60;
   SecondComers::HasUnheard has_unheard;  // empty: everything is heard at once
+  // Signs the ticket of a member. Empty: tickets are not signed, and a member that returns has to prove nothing.
+  std::function<channel::Signature(channel::PeerId, std::uint16_t incarnation, const channel::PublicKey&)> sign;
+};
+
+// What a connection has proven.
+struct Caller {
+  channel::PeerId id = channel::no_peer;
+  std::uint16_t incarnation = 0;
+  channel::PublicKey key{};
 };
 
 inline constexpr std::uint64_t waiting_note_after_ns = 10'000'000'000;
@@ -66,8 +77,8 @@ class HubState {
   HubState(const HubState&) = delete;
   HubState& operator=(const HubState&) = delete;
 
-  // A connection has proven the secret. No id is used twice.
-  void connected(ConnectionId connection, std::uint64_t now_ns);
+  // A connection has proven the secret, and that it is `caller`. No id is used twice.
+  void connected(ConnectionId connection, std::uint64_t now_ns, const Caller& caller = {});
   void received(ConnectionId connection, const MemberMessage& message, std::uint64_t now_ns);
   // The connection sent bytes that are not a message. It is refused.
   void broken(ConnectionId connection, const Status& why, std::uint64_t now_ns);
@@ -110,6 +121,7 @@ class HubState {
   enum class Phase : std::uint8_t { fresh, admitted, placed, present, released, refused };
   struct Client {
     Phase phase = Phase::fresh;
+    Caller caller;
     Place place;
     channel::PeerId peer = 0;
     std::uint64_t since_ns = 0;

@@ -2,6 +2,7 @@
 // (docs/formats/hub.md, "A hub that was started again").
 #include <algorithm>
 
+#include "channel/identities.hpp"
 #include "universe/hub/hub_state.hpp"
 
 namespace couplet::universe {
@@ -18,7 +19,7 @@ std::vector<PeerRun> without_contact(const Seats& seats, std::uint64_t turn) {
   for (const auto& program : seats.programs()) {
     auto peer = static_cast<channel::PeerId>(program.first_rank);
     for (const auto& seat : program.seats) {
-      if (seat.awaited && seat.info.port == 0) {
+      if (seat.awaited && !can_be_called(seat)) {
         found.emplace_back(peer, &seat.info);
       }
       ++peer;
@@ -31,6 +32,16 @@ std::vector<PeerRun> without_contact(const Seats& seats, std::uint64_t turn) {
     add_to_runs(runs, found[index].first, *found[index].second);
   }
   return runs;
+}
+
+// Only the process that has proven to be a member may return as that member.
+Status check_returning(const Caller& caller, const RejoinMessage& message) {
+  if (caller.id == message.peer && caller.incarnation == message.incarnation) {
+    return {};
+  }
+  return fail(Code::authentication,
+              "it wants to return as {} (incarnation {}), but has proven to be {} (incarnation {})",
+              channel::peer_text(message.peer), message.incarnation, channel::peer_text(caller.id), caller.incarnation);
 }
 
 }  // namespace
@@ -72,8 +83,9 @@ std::vector<ListenerCalls::Target> HubState::cut_off() const {
     const Seat& seat = *seats_.find(peer);
     const auto waiting = entering_.waiting.find(seats_.place_of(peer).program);
     const bool is_waited_for = waiting != entering_.waiting.end() && !waiting->second.empty();
-    if (seat.info.port != 0 && (absences_.doubted(peer) || seat.connection != 0 || is_waited_for || alone)) {
-      targets.push_back({peer, {.address = seat.info.address, .port = seat.info.port}});
+    const auto listened_at = link::tcp_listener(seat.info.contacts);
+    if (listened_at.port != 0 && (absences_.doubted(peer) || seat.connection != 0 || is_waited_for || alone)) {
+      targets.push_back({peer, listened_at});
     }
   }
   return targets;
@@ -174,7 +186,10 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   client.host = message.host;
   client.peer = message.peer;
   Place place;
-  auto status = check_rejoin(message, place);
+  auto status = settings_.sign ? check_returning(client.caller, message) : Status();
+  if (status.ok()) {
+    status = check_rejoin(message, place);
+  }
   if (status.ok() && is_still_connected(message, place)) {
     status = {Code::not_yet, "this process has another connection to the hub, which has not ended yet"};
   }
@@ -273,8 +288,10 @@ void HubState::await_members(std::uint64_t now_ns) {
   }
   take_exceptions(known, now_ns);
   for (const auto& [peer, member] : settings_.earlier.ranks) {
-    if (auto* const seat = seats_.find(peer); seat != nullptr && member.contact.port != 0) {
-      hear_contact(*seat, member.incarnation, member.contact);
+    if (auto* const seat = seats_.find(peer); seat != nullptr && member.listened_at.port != 0) {
+      link::ContactList contacts;
+      contacts.add(link::tcp_transport_name, link::tcp_contact(member.listened_at));
+      hear_contacts(*seat, member.incarnation, contacts);
     }
   }
 }
@@ -297,7 +314,8 @@ void HubState::take_exceptions(const std::vector<PeerRun>& exceptions, std::uint
         continue;
       }
       if (run.incarnation > seat->info.incarnation) {
-        seat->info.port = 0;  // it was that of the earlier incarnation
+        seat->info.contacts = {};  // they were those of the earlier incarnation
+        seat->info.contact_known = false;
       }
       seat->info.incarnation = run.incarnation;
       seat->next_incarnation = std::max<std::uint16_t>(seat->next_incarnation, run.incarnation + 1U);
@@ -348,7 +366,7 @@ void HubState::take(ConnectionId connection, Client& client, const SeenMessage& 
   }
   for (const auto& entry : message.contacts) {
     if (auto* const seat = seats_.find(entry.peer); seat != nullptr) {
-      hear_contact(*seat, entry.incarnation, entry.contact);
+      hear_contacts(*seat, entry.incarnation, entry.contact.transports);
     }
   }
 }

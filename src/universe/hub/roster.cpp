@@ -80,7 +80,7 @@ std::string_view state_word(PeerState state) {
 
 std::string rank_line(channel::PeerId peer, const EarlierMember& member) {
   return fmt::format("rank {} {} {} {} {}\n", peer, state_word(member.state), member.incarnation,
-                     address_text(member.contact.address), member.contact.port);
+                     address_text(member.listened_at.address), member.listened_at.port);
 }
 
 std::string complete_lines(const std::vector<ProgramInfo>& programs) {
@@ -137,7 +137,7 @@ bool Roster::take_rank(std::string_view words) {
     member.state = state == state_word(each) ? each : member.state;
   }
   const bool whole = numbered && state == state_word(member.state) && take_number(words, member.incarnation) &&
-                     take_address(words, member.contact.address) && take_number(words, member.contact.port);
+                     take_address(words, member.listened_at.address) && take_number(words, member.listened_at.port);
   members_.ranks[peer] = member;
   return whole;
 }
@@ -148,8 +148,8 @@ EarlierMembers Roster::earlier() const {
   }
   EarlierMembers earlier = members_;
   for (auto& [peer, member] : earlier.ranks) {
-    if (!reached_.contains(member.contact.address)) {
-      member.contact.port = 0;
+    if (!reached_.contains(member.listened_at.address)) {
+      member.listened_at.port = 0;
     }
   }
   return earlier;
@@ -173,10 +173,10 @@ void Roster::add(const HubEvent& event) {
   auto& member = members_.ranks[event.peer];
   member.state = present ? PeerState::present : left ? PeerState::left : PeerState::lost;
   member.incarnation = static_cast<std::uint16_t>(event.incarnation);
-  member.contact = present ? event.contact : Contact();
+  member.listened_at = present ? event.listens_at : os::Endpoint();
   add_line(rank_line(event.peer, member));
-  if (member.contact.port != 0 && tried_.insert(member.contact.address).second) {
-    unproven_[event.peer] = {.endpoint = {.address = member.contact.address, .port = member.contact.port}};
+  if (member.listened_at.port != 0 && tried_.insert(member.listened_at.address).second) {
+    unproven_[event.peer] = {.endpoint = member.listened_at};
   }
 }
 

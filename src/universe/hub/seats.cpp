@@ -37,10 +37,9 @@ std::string missing_ranks(const Seats::Program& program) {
 
 }  // namespace
 
-void hear_contact(Seat& seat, std::uint16_t incarnation, const Contact& contact) noexcept {
-  if (seat.awaited && seat.info.port == 0 && seat.info.incarnation == incarnation) {
-    seat.info.address = contact.address;
-    seat.info.port = contact.port;
+void hear_contacts(Seat& seat, std::uint16_t incarnation, const link::ContactList& contacts) {
+  if (seat.awaited && !can_be_called(seat) && seat.info.incarnation == incarnation) {
+    seat.info.contacts = contacts;
   }
 }
 

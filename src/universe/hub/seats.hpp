@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "link/tcp_contact.hpp"
 #include "universe/control.hpp"
 #include "universe/hub/outbox.hpp"
 #include "universe/membership.hpp"
@@ -38,9 +39,13 @@ struct Seat {
 };
 static_assert(sizeof(Seat) <= 64);
 
-// Notes where an awaited process listened, as another member has told it. Has no effect if the process itself has told
+// Does the hub know a port at which the process listens, or listened?
+[[nodiscard]] inline bool can_be_called(const Seat& seat) {
+  return link::tcp_listener(seat.info.contacts).port != 0;
+}
+// Notes how an awaited process was dialed, as another member has told it. Has no effect if the process itself has told
 // the hub, or if another incarnation is meant.
-void hear_contact(Seat& seat, std::uint16_t incarnation, const Contact& contact) noexcept;
+void hear_contacts(Seat& seat, std::uint16_t incarnation, const link::ContactList& contacts);
 
 class Seats {
  public:

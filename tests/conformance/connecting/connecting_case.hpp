@@ -25,6 +25,8 @@ class Place {
   virtual void close(const link::Party& /*self*/) {}
   // Lets something outside the transports happen: time passes, or the kernel works. May wait a millisecond.
   virtual void pause() {}
+  // From now on, a process that is opened shows the ticket of this one. Returns false if processes show no tickets.
+  virtual bool show_ticket_of(const link::Party& /*party*/) { return false; }
   // Returns true if a process can reach only itself.
   [[nodiscard]] virtual bool alone() const { return false; }
 };

@@ -218,6 +218,28 @@ TEST_P(Connecting, APeerThatIsNotKnownYetIsTakenOnceItIs) {
   EXPECT_TRUE(both.carries(*both.first().connections[0].lane, *both.second().connections[0].lane, 7));
 }
 
+// Before, each process that had the secret could present itself as any other one.
+TEST_P(Connecting, AnImpostorIsRefused) {
+  TwoProcesses both(GetParam());
+  SKIP_IF_ALONE(both);
+  if (!both.place().show_ticket_of({.id = 5, .incarnation = 1})) {
+    GTEST_SKIP() << "processes prove nothing over this transport: the system separates users";
+  }
+  both.start_second(2);
+  both.first().dial(both.second().address());
+  ASSERT_TRUE(both.until([&] { return both.first().settled(); }));
+  EXPECT_EQ(both.first().refusal().code(), Code::authentication);
+  const auto why = "it presents itself as rank 8 (incarnation 2), but its ticket is that of rank 5 (incarnation 1)";
+  EXPECT_THAT(both.first().refusal().text(), HasSubstr(why));
+  both.second().connections.clear();  // the impostor itself may have taken the dial
+  both.second().failures.clear();
+  both.second().dial(both.first().address());
+  ASSERT_TRUE(both.until([&] { return both.second().settled(); }));
+  EXPECT_THAT(both.second().refusal().text(), HasSubstr(why));
+  EXPECT_TRUE(both.first().connections.empty());
+  EXPECT_TRUE(both.second().connections.empty());
+}
+
 TEST_P(Connecting, WhoDialsAnotherIncarnationIsNotTaken) {
   TwoProcesses both(GetParam());
   SKIP_IF_ALONE(both);

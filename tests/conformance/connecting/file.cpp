@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "connecting_case.hpp"
+#include "hub_of_place.hpp"
 #include "runtime/file_transport.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -9,16 +10,22 @@ namespace couplet::conformance {
 struct FilePlace final : Place {
   test::TemporaryDirectory directory;
   channel::Secret secret;
+  HubOfPlace hub;
   std::uint64_t features = 0;
   std::unique_ptr<link::Transport> open(link::TransportHost& host, const link::Party& self) override {
     channel::HandshakeSelf speaker;
     speaker.id = self.id;
     speaker.incarnation = self.incarnation;
     speaker.run_id = 4711;
+    speaker.credentials = hub.credentials_of(self);
     speaker.features = features;
     runtime::FileTransportOptions options;
     options.max_connecting_ns = 200'000'000;
     return runtime::FileTransport::open(host, directory.path(), secret, speaker, options).value();
+  }
+  bool show_ticket_of(const link::Party& party) override {
+    hub.shown = party;
+    return true;
   }
   void pause() override { ::usleep(200); }
 };

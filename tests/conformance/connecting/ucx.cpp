@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "connecting_case.hpp"
+#include "hub_of_place.hpp"
 #include "runtime/ucx_transport.hpp"
 
 namespace couplet::conformance {
@@ -36,12 +37,14 @@ struct UcxPlace final : Place {
   explicit UcxPlace(const char* over) : transports(over) {}
   const char* transports;
   channel::Secret secret;
+  HubOfPlace hub;
   std::uint64_t features = 0;
   std::unique_ptr<link::Transport> open(link::TransportHost& host, const link::Party& self) override {
     channel::HandshakeSelf speaker;
     speaker.id = self.id;
     speaker.incarnation = self.incarnation;
     speaker.run_id = 4711;
+    speaker.credentials = hub.credentials_of(self);
     speaker.features = features;
     auto listener = link::TcpListener::open(os::resolve("127.0.0.1:0").value()).value();
     const os::Endpoint endpoint = listener->endpoint();
@@ -51,6 +54,10 @@ struct UcxPlace final : Place {
     options.guests = ucx.get();
     auto tcp = runtime::TcpTransport::open(host, std::move(listener), secret, speaker, options).value();
     return std::make_unique<BothTransports>(std::move(tcp), std::move(ucx));
+  }
+  bool show_ticket_of(const link::Party& party) override {
+    hub.shown = party;
+    return true;
   }
   void pause() override { ::usleep(200); }
 };

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/random.hpp"
+#include "support/tickets.hpp"
 
 namespace couplet::channel {
 namespace {
@@ -102,8 +103,24 @@ TEST(Handshake, both_ends_learn_who_the_other_is) {
   }
 }
 
-// The whole conversation, computed apart from this code in Python, with hashlib.blake2b and X25519 as in RFC 7748
-// (docs/formats/handshake.md).
+// A rank of the universe whose hub has the seed 0x01..., with this private key.
+HandshakeSelf rank_with_ticket(PeerId id, std::uint8_t key_byte) {
+  const HubKey hub(test::seed_of(1));
+  Credentials credentials;
+  credentials.private_key = test::seed_of(key_byte);
+  auto& ticket = credentials.ticket;
+  crypto_scalarmult_base(ticket.key.data(), credentials.private_key.bytes().data());
+  ticket.peer = id;
+  ticket.is_signed = true;
+  ticket.signature = hub.sign(id, 0, ticket.key);
+  credentials.hub_key = hub.public_key();
+  auto self = rank(id);
+  self.credentials = test::shared(credentials);
+  return self;
+}
+
+// The whole conversation, computed apart from this code in Python, with hashlib.blake2b, X25519 as in RFC 7748 and
+// Ed25519 as in RFC 8032 (docs/formats/handshake.md).
 TEST(Handshake, golden_bytes) {
   const auto hex = [](std::span<const std::byte> bytes) {
     std::string text;
@@ -112,31 +129,44 @@ TEST(Handshake, golden_bytes) {
     }
     return text;
   };
-  auto first = Handshake::initiate(secret_of(1), rank(3), {.id = 8}, "rank 8", ephemeral_of(0xA1, 0xA3));
-  auto second = Handshake::accept(secret_of(1), rank(8), "a connection", ephemeral_of(0xB2, 0xB4));
+  auto first =
+      Handshake::initiate(secret_of(1), rank_with_ticket(3, 0xC5), {.id = 8}, "rank 8", ephemeral_of(0xA1, 0xA3));
+  auto second = Handshake::accept(secret_of(1), rank_with_ticket(8, 0xD6), "a connection", ephemeral_of(0xB2, 0xB4));
   const auto hello = take_output(first);
   EXPECT_EQ(hex(hello),
-            "c743504c020190000101010001000000efcdab907856341200000000000000000300000008000000ffff000000000000"
+            "c743504c0301f8000101010001000000efcdab907856341200000000000000000300000008000000ffff000000000000"
             "a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a15fc2f8a124437afcee7d4567fe31e02c"
-            "2d042939de96f07b06e28c0c4c3af7403df6ec2ee1a60fab969d53a1222ddce3a570175b88348dbc62a7ed719d8afb4a");
+            "2d042939de96f07b06e28c0c4c3af740030000000000010045c6abd80800a051c5a0f3183911f9c059242ace8d1d3430"
+            "4df63dd2fccdd9653c7214e768390a89867a0451f9b3aff18a5876f30e025629bb2e2d49200daeff664dfabbb7a28bab"
+            "6629e0195dd3099b4f2917d36300a7c15709a8f9affd530f2774f4659979f80639c2925c673b10d9099751d78b08a6c9"
+            "cebbfa4a8a3a6f6b");
   second.input(hello);
   const auto challenge = take_output(second);
   EXPECT_EQ(hex(challenge),
-            "c743504c020290000101010001000000efcdab9078563412000000000000000008000000030000000000000000000000"
+            "c743504c0302f8000101010001000000efcdab9078563412000000000000000008000000030000000000000000000000"
             "b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2472a870bb4b0106f9ae3d0b4b0dcbd55"
-            "b1cf48214083882e78dba2680ea93250cbc49bb02e075af7bdc13de2000353b5720b6f17156606ae9f3654a2b1b8cde1");
+            "b1cf48214083882e78dba2680ea93250080000000000010035280d440c7c140260bf6f3489fb18d81b0327d3909c9c55"
+            "286b5ffcdd6d2421780b9aee635b1eb81f8be5502f1a964515b1218acd4b32124a1a4938adf42da5cff0ee09846308f2"
+            "b5ca5133b9e456db597bd9713eb5948fad45ab50a94ae6036e8f7763a80a56278144ccdce9985741828e25b88012f5a8"
+            "409023145bf23b15");
   first.input(challenge);
   const auto proof = take_output(first);
-  EXPECT_EQ(hex(proof), "c743504c020328009ae5b1603587fd083a4912e5d0d5369991976de72840808ffc0cecd400f0b96d");
+  EXPECT_EQ(hex(proof),
+            "c743504c03034800a6c695b23c3f18cf60c9abb7c1ce6286065a60fa2773942aef870c1bc9d19e87f7f471ff4194902d"
+            "4f42910803be87656207ebe3ca450d2db7daee2f16c0f15f");
   second.input(proof);
-  ASSERT_EQ(second.state(), HandshakeState::deciding);
+  ASSERT_EQ(second.state(), HandshakeState::deciding) << second.failure().text();
   second.accept_peer();
-  EXPECT_EQ(hex(second.output()),
-            "c743504c020430000000000000000000929bb7a1cc94a7352314875a951205438b37ea167d8b205ec77ab4e7d25bfd79");
+  const auto verdict = take_output(second);
+  EXPECT_EQ(hex(verdict),
+            "c743504c0304500000000000000000009b7f23ecc220937c75aae8783902425d6d0c5991075cc63e1178e7f96827a5cd"
+            "5c83255b0cbd2417fbc9cfe5ee2ebbd96b29fc6100d3cf451f7b7c38821413d8");
+  first.input(verdict);
+  EXPECT_EQ(first.state(), HandshakeState::done) << first.failure().text();
   EXPECT_EQ(hex(std::as_bytes(std::span(first.peer().send_key.bytes()))),
-            "d5eaf78ae1b5483d955822478b593f8b1aaf049e10c2073eac90aa21032166aa");
+            "91cd0d0f6ad65f187fbc471ea5b06daecf60978e9bb4afb289bb92adc65c41f9");
   EXPECT_EQ(hex(std::as_bytes(std::span(first.peer().receive_key.bytes()))),
-            "dfc1aa4e5e01a1775d857003e06579015e13e55a54449ab3b96b0a76b68a938d");
+            "e52282d8dd9b69945e5002559294b8e4fe59ed19eb05fb204a4b87a6f95d8b22");
 }
 
 TEST(Handshake, keys_are_of_one_connection_only) {

@@ -10,7 +10,13 @@
 namespace couplet::universe {
 namespace {
 
-const Contact contact{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 0x1234, 0x55667788, 0x0102030405060708};
+Contact contact_with(std::string_view transport, std::string_view bytes) {
+  Contact made{.process = 0x55667788, .transports = {}};
+  made.transports.add(transport, link::Contact(std::as_bytes(std::span(bytes))));
+  return made;
+}
+
+const Contact contact = contact_with("tcp", "abcdef");
 const std::vector<ProgramInfo> programs = {{"ocean", 2, 0, true}, {"late", 1, 2, false}};
 const std::vector<PeerRun> runs = {{3, 2, PeerState::lost, 1, 0}, {7, 1, PeerState::present, 2, unknown_node}};
 
@@ -40,14 +46,14 @@ std::vector<MemberMessage> member_messages() {
           rejoin,
           RecordMessage{"eta", 4, {3, 0, "abc"}},
           SeenMessage{runs, {{1, 0, contact}}},
-          CallMeBackMessage{3, 2, {{1, 2}, 3, 4, 5}},
+          CallMeBackMessage{3, 2, contact_with("a new transport", "x")},
           CatchUpMessage{12}};
 }
 
 std::vector<HubMessage> hub_messages() {
   AnswerMessage answer{8, Code::ok, "", 0, FoundSeries{1, true, {3, 0, "abc"}}};
   return {AdmittedMessage{0x1234, 1, {{"encrypt", "false"}}},
-          PlacedMessage{1, 0, 0, programs},
+          PlacedMessage{1, 0, 0, channel::Signature{7, 8, 9}, programs},
           NodesMessage{0, {"n03", "n04"}},
           StatesMessage{{{"it was killed", runs}, {"", {}}}},
           ContactsMessage{{{1, 0, contact}}},
@@ -110,10 +116,10 @@ TEST(Control, GoldenBytes) {
             "03006e3033");
   EXPECT_EQ(hex(encode(MemberMessage(PresentMessage{contact}))),
             "03"
-            "0102030405060708090a0b0c0d0e0f10"
-            "3412"
             "88776655"
-            "0807060504030201");
+            "0b"
+            "03746370"
+            "06616263646566");
   EXPECT_EQ(hex(encode(MemberMessage(AnnounceMessage{7, {10, 2, "abc"}}))),
             "05"
             "0700000000000000"

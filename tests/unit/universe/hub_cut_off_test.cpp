@@ -247,7 +247,7 @@ TEST_F(CutOff, WhoComputesAndStillListensIsNotLost) {
     world_.advance(59);
     const auto listening = world_.hub().cut_off();
     ASSERT_EQ(listening.size(), 1U);
-    EXPECT_EQ(listening[0].endpoint.port, HubWorld::contact_of_connection(nowcast_).port);
+    EXPECT_EQ(listening[0].endpoint.port, endpoint_of_connection(nowcast_).port);
     world_.hub().seen_at_port({listening[0].peer, true}, world_.now_ns());
   }
   EXPECT_EQ(world_.known(ocean0_, 2).state, PeerState::present);

@@ -72,7 +72,7 @@ TEST_F(Recovery, MembersComeBackAndTheUniverseIsCompleteAgain) {
   for (const auto each : {ocean0, nowcast}) {
     EXPECT_TRUE(world_.has<CompleteMessage>(each));
     EXPECT_EQ(world_.known(each, 1).state, PeerState::present);
-    EXPECT_EQ(world_.known_nonce(each, 1), 101U);
+    EXPECT_EQ(world_.known_connection(each, 1), 101U);
     EXPECT_EQ(world_.node_names(each), (std::vector<std::string>{"host-a", "host-b"}));
   }
   world_.send(nowcast, LeaveMessage{});
@@ -139,7 +139,7 @@ TEST_F(Recovery, ARankThatDiedWithTheHubIsLostAsItsPortSays) {
   EXPECT_TRUE(world_.hub().cut_off().empty()) << "another incarnation was meant";
   world_.send(ocean0, CallMeBackMessage{2, 0, contact});
   ASSERT_EQ(world_.hub().cut_off().size(), 1U);
-  EXPECT_EQ(world_.hub().cut_off()[0].endpoint.port, contact.port);
+  EXPECT_EQ(world_.hub().cut_off()[0].endpoint.port, endpoint_of_connection(102).port);
   world_.hub().seen_at_port({2, true}, world_.now_ns());
   world_.advance(100);
   EXPECT_EQ(world_.known(ocean0, 2).state, PeerState::present) << "it listens, and computes";
@@ -170,7 +170,7 @@ TEST_F(Recovery, WhoLeftUnheardAloneOnItsNodeIsLostAsThePortSaysThatAnotherMembe
   EXPECT_TRUE(world_.hub().cut_off().empty()) << "nothing speaks for its end: it may compute";
   const auto again = world_.join("nowcast", 0, 1, 60, "b");
   ASSERT_EQ(world_.hub().cut_off().size(), 1U);
-  EXPECT_EQ(world_.hub().cut_off()[0].endpoint.port, contact.port);
+  EXPECT_EQ(world_.hub().cut_off()[0].endpoint.port, endpoint_of_connection(102).port);
   world_.hub().seen_at_port({2, false}, world_.now_ns());
   world_.advance(3.1);
   world_.finish(again, "b");
@@ -261,7 +261,7 @@ TEST_F(Recovery, NobodyIsLostForSilenceDuringTheGrace) {
   EXPECT_EQ(world_.known(ocean0, 1).state, PeerState::present) << "it may compute";
   EXPECT_FALSE(world_.hub().over());
   rejoin(1);
-  EXPECT_EQ(world_.known_nonce(ocean0, 1), 101U);
+  EXPECT_EQ(world_.known_connection(ocean0, 1), 101U);
   world_.advance(600);
   EXPECT_EQ(world_.known(ocean0, 2).state, PeerState::lost) << "the patience, a named setting, has passed";
   EXPECT_EQ(world_.known(ocean0, 2).why, "it did not come back to the hub, which was started again");

@@ -1,14 +1,23 @@
 // The hub on real sockets, in threads of this process: what needs no processes of its own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <thread>
 
 #include "hub_thread.hpp"
+#include "link/shm/shm_transport.hpp"
 
 namespace couplet::universe {
 namespace {
+
+// A process that has not joined, with a key.
+channel::HandshakeSelf newcomer() {
+  channel::HandshakeSelf self;
+  self.credentials = std::make_shared<const channel::Credentials>(channel::fresh_credentials());
+  return self;
+}
 
 const LaneMaker lanes = runtime::tcp_control_lanes();
 
@@ -32,13 +41,25 @@ TEST_F(HubServerTest, TwoUniversesInOneProcess) {
 TEST_F(HubServerTest, TwoRanksInOneProcessSeeEachOther) {
   Hub hub("ocean:2", base_);
   Result<std::unique_ptr<Membership>> other = Status(Code::internal);
-  std::thread thread([&] { other = join(options(hub, "ocean", 1, 2)); });
+  auto of_other = options(hub, "ocean", 1, 2);
+  of_other.contacts = [](Membership& self, const os::Endpoint& /*local*/) -> Result<link::ContactList> {
+    link::ContactList contacts;
+    contacts.add("carrier", link::Contact(std::as_bytes(std::span("pigeon", 6))));  // no transport that the hub knows
+    contacts.add("shm", link::ShmTransport::contact_of(self.page().memory_nonce()));
+    return contacts;
+  };
+  std::thread thread([&] { other = join(std::move(of_other)); });
   auto member = join(options(hub, "ocean", 0, 2));
   thread.join();
   ASSERT_TRUE(member.ok()) << member.status().text();
   ASSERT_TRUE(other.ok()) << other.status().text();
-  EXPECT_EQ((*member)->peer(1).memory_nonce,
-            (*os::PeerPage::open((*member)->node_directory(), 1))->header().memory_nonce);
+  const auto page = os::PeerPage::open((*member)->node_directory(), 1);
+  ASSERT_TRUE(page.ok());
+  const auto& known = (*member)->peer(1).contacts;
+  const auto offered = link::ShmTransport::contact_of((*page)->header().memory_nonce);
+  EXPECT_TRUE(std::ranges::equal(known.find("shm").bytes(), offered.bytes()));
+  EXPECT_EQ(known.find("carrier").bytes().size(), 6U) << "the hub passes on what it does not know";
+  EXPECT_TRUE(known.find("tcp").empty());
   EXPECT_TRUE(universe::alive(**member, 1).ok());
   leave(**other);
   other = Status(Code::internal);
@@ -62,6 +83,7 @@ TEST_F(HubServerTest, AnotherVersionIsToldBothRanges) {
   const auto target = os::resolve(hub.address());
   ASSERT_TRUE(target.ok());
   channel::HandshakeSelf self;
+  self.credentials = newcomer().credentials;
   self.lowest_version = 40;
   self.highest_version = 41;
   auto connection =
@@ -79,8 +101,8 @@ TEST_F(HubServerTest, NonsenseFromAMemberEndsThatMember) {
   Hub hub("solo:1", base_);
   const auto target = os::resolve(hub.address());
   for (const auto* const nonsense : {"{", "[]", "\x01", "\x48 from the hub", ""}) {
-    auto connection =
-        ControlConnection::initiate(os::connect_tcp(*target).value(), *target, secret_of(7), {}, "the hub", lanes);
+    auto connection = ControlConnection::initiate(os::connect_tcp(*target).value(), *target, secret_of(7), newcomer(),
+                                                  "the hub", lanes);
     connection->send(control_message, std::make_shared<const std::string>(nonsense));
     std::string answer;
     EXPECT_TRUE(test::eventually([&] {

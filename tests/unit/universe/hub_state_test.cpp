@@ -17,7 +17,7 @@ TEST(HubState, StartUpWaitsForEveryRequiredRank) {
     ASSERT_TRUE(world.has<CompleteMessage>(each));
     EXPECT_EQ(world.node_names(each), (std::vector<std::string>{"host-a", "host-b"}));
     EXPECT_EQ(world.known(each, 1).node, 1U);
-    EXPECT_EQ(world.known_nonce(each, 2), nowcast);
+    EXPECT_EQ(world.known_connection(each, 2), nowcast);
     EXPECT_EQ(world.known(each, 2).state, PeerState::present);
   }
   EXPECT_EQ(world.last<PlacedMessage>(nowcast).peer, 2U);
@@ -250,7 +250,7 @@ TEST(HubState, ARestartIsTheNextIncarnation) {
   const auto event = world.changes(ocean).back();
   EXPECT_EQ(event.state, PeerState::present);
   EXPECT_EQ(event.incarnation, 1U);
-  EXPECT_EQ(world.known_nonce(ocean, 1), again);
+  EXPECT_EQ(world.known_connection(ocean, 1), again);
 }
 
 // Fault: a member was told that the incarnation that was just joining is lost. It never took it for present after that.
@@ -386,10 +386,10 @@ TEST(HubState, TenThousandRanksAreToldInRunsAndContactsOnDemand) {
   EXPECT_TRUE(world.has<CompleteMessage>(members[0]));
   EXPECT_LE(world.bytes_to(members[9998]), 1000U);
   EXPECT_EQ(world.known(members[0], 9998).state, PeerState::present);
-  EXPECT_EQ(world.known_nonce(members[0], 9998), 0U);
+  EXPECT_EQ(world.known_connection(members[0], 9998), 0U);
   world.send(members[0], ContactsOfMessage{9900, 200});
-  EXPECT_EQ(world.known_nonce(members[0], 9998), members[9998]);
-  EXPECT_EQ(world.known_nonce(members[0], 9899), 0U);
+  EXPECT_EQ(world.known_connection(members[0], 9998), members[9998]);
+  EXPECT_EQ(world.known_connection(members[0], 9899), 0U);
   EXPECT_LE(sizeof(PeerInfo), 64U);
 }
 
@@ -449,7 +449,7 @@ TEST(HubState, AnAnswerComesAfterTheChangesBeforeIt) {
   EXPECT_TRUE(world.changes(nowcast).empty());
   world.send(nowcast, FindMessage{1, "eta", -1, false});
   EXPECT_EQ(world.changes(nowcast).back().state, PeerState::present);
-  EXPECT_EQ(world.known_nonce(nowcast, 0), 3U);
+  EXPECT_EQ(world.known_connection(nowcast, 0), 3U);
 }
 
 // Both ranks of ocean join and are killed. From then on, changes are told when they are due.

@@ -26,6 +26,11 @@ struct Told {
   std::string why;
 };
 
+// Where the process of a connection listens.
+inline os::Endpoint endpoint_of_connection(ConnectionId connection) {
+  return {.port = static_cast<std::uint16_t>(4000 + connection)};
+}
+
 class HubWorld {
  public:
   explicit HubWorld(const std::string& programs, double linger_s = -1) : hub_(settings(programs, linger_s)) {}
@@ -100,7 +105,9 @@ class HubWorld {
     send(connection, PresentMessage{contact_of_connection(connection)});
   }
   static Contact contact_of_connection(ConnectionId connection) {
-    return {{}, static_cast<std::uint16_t>(4000 + connection), 100 + connection, connection};
+    Contact contact{.process = static_cast<std::uint32_t>(100 + connection), .transports = {}};
+    contact.transports.add(link::tcp_transport_name, link::tcp_contact(endpoint_of_connection(connection)));
+    return contact;
   }
   // In as many parts as it needs.
   void announce(ConnectionId from, RequestId request, const SeriesRecord& record) {
@@ -183,15 +190,15 @@ class HubWorld {
     }
     return changes;
   }
-  // 0: it does not know.
-  [[nodiscard]] std::uint64_t known_nonce(ConnectionId connection, channel::PeerId peer) {
-    std::uint64_t nonce = 0;
+  // The connection whose contact it was told for this peer; 0: none.
+  [[nodiscard]] ConnectionId known_connection(ConnectionId connection, channel::PeerId peer) {
+    ConnectionId known = 0;
     for (const auto& message : all<ContactsMessage>(connection)) {
       for (const auto& entry : message.entries) {
-        nonce = entry.peer == peer ? entry.contact.memory_nonce : nonce;
+        known = entry.peer == peer ? entry.contact.process - 100 : known;
       }
     }
-    return nonce;
+    return known;
   }
   [[nodiscard]] std::vector<std::string> node_names(ConnectionId connection) {
     std::vector<std::string> names;

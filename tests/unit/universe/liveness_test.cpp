@@ -363,13 +363,13 @@ TEST_F(LivenessTest, TheAddressOfALaterIncarnationIsKeptUntilItIsEntered) {
   next.incarnation = 1;
   next.state = PeerState::present;
   liveness_.hub_says(ocean, table_[ocean], next, {});
-  EXPECT_TRUE(liveness_.hub_says_contact(ocean, table_[ocean], 1, {.port = 99}));
-  EXPECT_FALSE(liveness_.hub_says_contact(ocean, table_[ocean], 2, {.port = 98}));
+  EXPECT_TRUE(liveness_.hub_says_contact(ocean, table_[ocean], 1, {.process = 99}));
+  EXPECT_FALSE(liveness_.hub_says_contact(ocean, table_[ocean], 2, {.process = 98}));
   liveness_.hub_says(ocean, table_[ocean], next, {});
   liveness_.tell();
   EXPECT_EQ(table_[ocean].incarnation, 1);
   EXPECT_TRUE(table_[ocean].contact_known);
-  EXPECT_EQ(table_[ocean].port, 99);
+  EXPECT_EQ(table_[ocean].process, 99);
 }
 
 TEST_F(LivenessTest, WhoHasReturnedBeforeAnybodyListensIsNotLost) {

@@ -28,7 +28,7 @@ RejoinMessage member_of_ocean(channel::PeerId peer) {
 TEST(RecoveryFromRoster, AHubToWhichNobodyComesBackKnowsWhomItAwaits) {
   auto settings = resumed("ocean:2,nowcast:1,late:1?");
   settings.earlier.programs = {{"ocean", 2, 0, true}, {"nowcast", 1, 2, true}, {"late", 1, 3, false}};
-  settings.earlier.ranks[0] = {PeerState::present, 2, HubWorld::contact_of_connection(1)};
+  settings.earlier.ranks[0] = {PeerState::present, 2, endpoint_of_connection(1)};
   settings.earlier.ranks[1] = {PeerState::left, 0, {}};
   settings.earlier.ranks[2] = {PeerState::present, 0, {}};
   HubWorld world(settings);
@@ -37,7 +37,7 @@ TEST(RecoveryFromRoster, AHubToWhichNobodyComesBackKnowsWhomItAwaits) {
   EXPECT_EQ(world.hub().awaited_count(), 2U) << "one has left, and one has never been there";
   const auto called = world.hub().cut_off();
   ASSERT_EQ(called.size(), 1U) << "it is not known where nowcast listened";
-  EXPECT_EQ(called[0].endpoint.port, HubWorld::contact_of_connection(1).port);
+  EXPECT_EQ(called[0].endpoint.port, endpoint_of_connection(1).port);
   world.hub().seen_at_port({0, false}, world.now_ns());
   world.advance(3.1);
   EXPECT_EQ(world.hub().awaited_count(), 1U);
@@ -57,9 +57,9 @@ TEST(RecoveryFromRoster, AHubToWhichNobodyComesBackKnowsWhomItAwaits) {
 TEST(RecoveryFromRoster, MembersThatComeBackKnowBetter) {
   auto settings = resumed("ocean:2,nowcast:1");
   settings.earlier.programs = {{"ocean", 2, 0, true}, {"nowcast", 1, 2, true}};
-  settings.earlier.ranks[0] = {PeerState::present, 0, HubWorld::contact_of_connection(1)};
-  settings.earlier.ranks[1] = {PeerState::present, 0, HubWorld::contact_of_connection(2)};
-  settings.earlier.ranks[2] = {PeerState::present, 0, HubWorld::contact_of_connection(3)};
+  settings.earlier.ranks[0] = {PeerState::present, 0, endpoint_of_connection(1)};
+  settings.earlier.ranks[1] = {PeerState::present, 0, endpoint_of_connection(2)};
+  settings.earlier.ranks[2] = {PeerState::present, 0, endpoint_of_connection(3)};
   HubWorld world(settings);
   world.advance(0.1);
   auto message = member_of_ocean(0);
@@ -85,8 +85,8 @@ TEST(RecoveryFromRoster, ARankIsLetInWhenItIsKnownWhetherTheOthersLive) {
     auto settings = resumed("ocean:2,nowcast:1");
     settings.earlier.programs = {{"ocean", 2, 0, true}, {"nowcast", 1, 2, true}};
     settings.earlier.ranks[0] = {PeerState::lost, 0, {}};
-    settings.earlier.ranks[1] = {PeerState::present, 0, HubWorld::contact_of_connection(2)};
-    settings.earlier.ranks[2] = {PeerState::present, 0, HubWorld::contact_of_connection(3)};
+    settings.earlier.ranks[1] = {PeerState::present, 0, endpoint_of_connection(2)};
+    settings.earlier.ranks[2] = {PeerState::present, 0, endpoint_of_connection(3)};
     HubWorld world(settings);
     world.advance(0.1);
     world.send(world.connect(), member_of_ocean(2));
@@ -110,7 +110,7 @@ TEST(RecoveryFromRoster, ARankIsLetInWhenItIsKnownWhetherTheOthersLive) {
 TEST(RecoveryFromRoster, OfOtherProgramsIsIgnored) {
   auto settings = resumed("ocean:2,nowcast:1");
   settings.earlier.programs = {{"ocean", 3, 0, true}, {"nowcast", 1, 3, true}};
-  settings.earlier.ranks[0] = {PeerState::present, 0, HubWorld::contact_of_connection(1)};
+  settings.earlier.ranks[0] = {PeerState::present, 0, endpoint_of_connection(1)};
   HubWorld world(settings);
   world.advance(0.1);
   EXPECT_EQ(world.hub().awaited_count(), 0U);

@@ -21,8 +21,7 @@ HubEvent complete() {
 HubEvent event(const char* name, channel::PeerId peer, std::uint64_t incarnation = 0,
                const os::Endpoint& endpoint = {}) {
   HubEvent event{.name = name, .program = "ocean", .peer = peer, .incarnation = incarnation};
-  event.contact.address = endpoint.address;
-  event.contact.port = endpoint.port;
+  event.listens_at = endpoint;
   return event;
 }
 
@@ -71,8 +70,7 @@ TEST_F(RosterFile, TellsTheNextHubWhoWasThereAndWhereItListened) {
     ASSERT_EQ(known.ranks.size(), 2U) << "rank 1 has never been there";
     EXPECT_EQ(known.ranks.at(0).state, PeerState::present);
     EXPECT_EQ(known.ranks.at(0).incarnation, 3);
-    EXPECT_EQ(known.ranks.at(0).contact.address, endpoint_.address);
-    EXPECT_EQ(known.ranks.at(0).contact.port, endpoint_.port);
+    EXPECT_EQ(known.ranks.at(0).listened_at, endpoint_);
     EXPECT_EQ(known.ranks.at(2).state, PeerState::left);
   }
 }
@@ -88,7 +86,7 @@ TEST_F(RosterFile, PassesOnNoPortOfAnAddressThatItHasNotReached) {
     roster.tick();
     roster.flush();
   }
-  EXPECT_EQ(read().ranks.at(0).contact.port, 0);
+  EXPECT_EQ(read().ranks.at(0).listened_at.port, 0);
 }
 
 TEST_F(RosterFile, CallsAnotherRankAtAnAddressOfWhichAPortHasRefused) {
@@ -103,7 +101,7 @@ TEST_F(RosterFile, CallsAnotherRankAtAnAddressOfWhichAPortHasRefused) {
   const auto again = os::listen_tcp(os::resolve("127.0.0.1:0").value()).value();
   roster.add(event("joined", 1, 0, os::local_endpoint(again).value()));
   ASSERT_TRUE(proves(roster, [&] { return contents().find("reached") != std::string::npos; }));
-  EXPECT_EQ(read().ranks.at(0).contact.port, endpoint_.port) << "it is at the same address";
+  EXPECT_EQ(read().ranks.at(0).listened_at.port, endpoint_.port) << "it is at the same address";
 }
 
 TEST_F(RosterFile, SaysNothingOfAUniverseThatWasNotComplete) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "channel/handshake_socket.hpp"
+#include "link/tcp_contact.hpp"
 #include "os/clock.hpp"
 #include "runtime/control_lanes.hpp"
 #include "universe/features.hpp"
@@ -65,17 +66,16 @@ void babble(universe::SeriesRegistry& registry, int times) {
   }
 }
 
-// Connects to a member and proves the secret. Returns the socket.
-Result<os::Descriptor> call(universe::Membership& member, channel::PeerId peer) {
+// Connects to a member, proves the secret, and presents itself as rank `posing_as`. Returns the socket.
+Result<os::Descriptor> call(universe::Membership& member, channel::PeerId peer, channel::PeerId posing_as) {
   const auto& info = member.peer(peer);
-  os::Endpoint target;
-  target.address = info.address;
-  target.port = info.port;
+  const os::Endpoint target = link::tcp_listener(info.contacts);
   COUPLET_TRY_VALUE(auto socket, os::connect_tcp(target));
   channel::HandshakeSelf self;
-  self.id = member.id();
-  self.incarnation = member.peer(member.id()).incarnation;
+  self.id = posing_as;
+  self.incarnation = member.peer(posing_as).incarnation;
   self.run_id = member.run_id();
+  self.credentials = member.security().credentials;
   self.features = universe::handshake_features(channel::Protection::none);
   const std::string name = member.peer_name(peer);
   auto handshake = channel::Handshake::initiate(member.security().secret, self, {peer, info.incarnation}, name);
@@ -135,9 +135,17 @@ std::map<std::string, std::string> nonsense() {
           {"no-subscription", frame_of(subscribe, 1000, 1000, 1000)}};
 }
 
+// Calls the peer that the line names first, and presents itself as the rank that it names then.
+std::string pose(universe::Membership& member, std::istream& line) {
+  channel::PeerId peer = 0;
+  channel::PeerId posing_as = 0;
+  line >> peer >> posing_as;
+  return words(call(member, peer, posing_as).status());
+}
+
 // Sends it, and then nothing further. Returns "ended" once the other side has closed the connection.
 std::string talk_nonsense(universe::Membership& member, channel::PeerId peer, const std::string& kind) {
-  auto socket = call(member, peer);
+  auto socket = call(member, peer, member.id());
   if (!socket.ok()) {
     return words(socket.status());
   }
@@ -241,7 +249,7 @@ class Session {
       }
       say(relay.ok() ? "relay " + std::to_string(*relay) : words(relay.status()));
     } else {
-      say("unknown " + word);
+      say(word == "pose" ? "pose " + pose(*member_, line) : "unknown " + word);
     }
     return true;
   }
@@ -286,10 +294,12 @@ int main(int count, char** arguments) {
   options->lowest_version = options->highest_version = version;
   options->make_lane = runtime::tcp_control_lanes();
   options->note = [](const std::string& text) { say("note " + text); };
-  options->listen = [](const os::Endpoint& local) -> Result<os::Endpoint> {
+  options->contacts = [](universe::Membership& /*self*/, const os::Endpoint& local) -> Result<link::ContactList> {
     auto endpoint = local;
     endpoint.port = 4711;
-    return endpoint;
+    link::ContactList contacts;
+    contacts.add(link::tcp_transport_name, link::tcp_contact(endpoint));
+    return contacts;
   };
   auto member = universe::join(std::move(*options));
   if (!member.ok()) {
