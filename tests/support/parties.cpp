@@ -5,6 +5,8 @@
 
 #include <thread>
 
+#include "channel/progress.hpp"
+#include "engine/peer_patience.hpp"
 #include "link/self/self_lane.hpp"
 #include "link/tcp/tcp_lane.hpp"
 #include "os/socket.hpp"
@@ -108,6 +110,12 @@ bool Party::ready() const {
 }
 
 void Party::end() {
+  engine::PeerPatience patience(5'000'000'000, [this] {
+    std::uint64_t taken = 0;
+    for (const auto& [peer, channel] : channels_) taken += channel::taken_by_peer(*channel);
+    return taken;
+  });
+  static_cast<void>(messenger->flush(patience));  // as a process does that leaves its universe
   for (const auto& [peer, channel] : channels_) channel->shut();
   const Status ended = engine->wait(
       [this] {
