@@ -215,20 +215,18 @@ void RemotePart::released(const series::NeededSteps& needed) {
 
 // Sends credit. For a holder, the relay may send as many ordinals as slots are read; for a follower, as many as fit
 // into the slots, over the oldest ones, beginning with the next one that it takes: the relay waits for credit for that
-// one, also if it has told of the loss of ordinals before it. If the steps come over several links, what the other
-// links have yet to bring is not overwritten, and credit is given at once: this link may have to wait for it.
+// one, also if it has told of the loss of ordinals before it.
 void RemotePart::send_credit() {
   if (state_ != State::open || line_.channel() == nullptr) {
     return;
   }
   const std::uint64_t slots = slots_->file().slots();
   const std::uint64_t end = arrived_end();
-  const std::uint64_t kept = std::min(end, std::max(relayed_.complete, needed_.from));
-  const std::uint64_t next = holds() ? needed_.from : std::min(needed_.first(kept), wire::largest_ordinal);
+  const std::uint64_t next = holds() ? needed_.from : std::min(needed_.first(end), wire::largest_ordinal);
   const std::uint64_t limit = std::max(told_.granted, next + slots);
   const std::uint32_t share = holds() ? wire::whole_share : relayed_.wanted_share;
-  const std::uint64_t enough = relayed_.complete == UINT64_MAX ? (slots + 1) / 2 : 1;
-  const bool due = holds() ? needed_.from > told_.needed.from : limit - told_.granted >= enough || needed_.from > end;
+  const bool due =
+      holds() ? needed_.from > told_.needed.from : limit - told_.granted >= (slots + 1) / 2 || needed_.from > end;
   const bool news = limit != told_.granted || needed_.from != told_.needed.from;
   if ((!due || !news) && share == carried_.told() && needed_.every == told_.needed.every) {
     return;
@@ -411,7 +409,7 @@ Status RemotePart::take_lost(const wire::FrameHeader& header) {
   }
   in_step_ = false;
   receiving_ = 0;
-  carried_.steps_were_lost(header.first, header.second, std::max(relayed_.known, known_published_));
+  carried_.steps_were_lost(header.first, header.second);
   if (source_.wish.jumps) {
     told_.jumped = std::max(told_.jumped, header.second + told_.needed.every - 1 + source_.wish.window);
   }

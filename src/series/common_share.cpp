@@ -28,18 +28,16 @@ std::uint64_t known_steps(const std::vector<Source>& sources) {
   return std::min(most, max_ordinal);
 }
 
-void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known,
-                   std::uint64_t complete) {
+void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known) {
   for (const Source& source : sources) {
     if (Relayed* const relayed = source.part->relayed()) {
       relayed->wanted_share = share;
       relayed->known = known;
-      relayed->complete = complete;
     }
   }
 }
 
-void share_alone(const std::vector<Source>& sources, const ReaderOptions& options, std::uint64_t complete) {
+void share_alone(const std::vector<Source>& sources, const ReaderOptions& options) {
   if (!takes_what_comes(options)) {
     return;
   }
@@ -51,7 +49,7 @@ void share_alone(const std::vector<Source>& sources, const ReaderOptions& option
     several = several || (relayed != nullptr && relayed->sender != first->sender);
   }
   if (several) {
-    ask_for_share(sources, possible_share(sources), known_steps(sources), complete);
+    ask_for_share(sources, possible_share(sources), known_steps(sources));
   }
 }
 

@@ -16,12 +16,10 @@ namespace couplet::series {
 [[nodiscard]] std::uint32_t possible_share(const std::vector<Source>& sources);
 // Returns how many steps are published, as far as any source knows.
 [[nodiscard]] std::uint64_t known_steps(const std::vector<Source>& sources);
-// Asks the relays for this share. known: how many steps are published; complete: how many ordinals have come, or will
-// not come, from all sources of all ranks. What has come beyond these is kept until the other links have brought it.
-void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known,
-                   std::uint64_t complete);
+// Asks the relays for this share, and says how many steps are published.
+void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known);
 // Does both for a reader of one rank, unless its sources come over one link: there they share steps already.
-void share_alone(const std::vector<Source>& sources, const ReaderOptions& options, std::uint64_t complete);
+void share_alone(const std::vector<Source>& sources, const ReaderOptions& options);
 // Returns true if a reader with these options wants as many steps as can come, and not certain ones.
 [[nodiscard]] bool takes_what_comes(const ReaderOptions& options);
 

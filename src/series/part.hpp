@@ -43,9 +43,6 @@ struct Relayed {
   std::uint32_t possible_share = wire::whole_share;
   std::uint32_t wanted_share = wire::whole_share;
   std::uint64_t known = 0;  // how many steps are published, as far as the reader knows
-  // How many ordinals have come, or will not come, from all sources of all ranks. Those from here on are of use as soon
-  // as the slowest link has brought them, so what has come of them is not overwritten. The largest number: not asked.
-  std::uint64_t complete = UINT64_MAX;
 };
 
 class Part {

@@ -183,7 +183,7 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
   if (agreement_.alone()) {
     COUPLET_TRY(view.status());
     if (attachment_->sources().size() > 1) {
-      share_alone(attachment_->sources(), options_, view->sight.published);
+      share_alone(attachment_->sources(), options_);
     }
   }
   View own = view ? *view : View();
@@ -217,7 +217,7 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
     plan.over = values[9] == 0;
     if (takes_what_comes(options_)) {
       ask_for_share(attachment_->sources(), static_cast<std::uint32_t>(values[10]),
-                    static_cast<std::uint64_t>(~values[11]), own.sight.published);
+                    static_cast<std::uint64_t>(~values[11]));
     }
   }
   COUPLET_TRY(choose(plan, own));

@@ -291,26 +291,6 @@ TEST_F(RelayRemote, AFollowerWithEveryGivesCreditForTheNextStepThatItTakes) {
   EXPECT_EQ(frames.back().header.first, 30 + window_steps);
 }
 
-// Fault: the quicker link of a team brought newer steps over those that the slower link was still bringing, so that the
-// team was given none of either.
-TEST_F(RelayRemote, AFollowerKeepsWhatItsOtherLinksHaveYetToBring) {
-  auto part = opened();
-  ASSERT_NE(part->relayed(), nullptr);
-  const auto credit_for = [&](std::uint64_t complete, std::uint64_t needed) -> std::uint64_t {
-    part->relayed()->complete = complete;
-    part->released({needed, 1});
-    reader_.poll();
-    const auto frames = reader_.relay().take();
-    return frames.empty() ? 0 : frames.back().header.first;
-  };
-  for (std::uint64_t ordinal = 0; ordinal < window_steps; ++ordinal) {
-    push_step(ordinal);
-  }
-  EXPECT_EQ(credit_for(1, 0), 1 + window_steps);
-  EXPECT_EQ(credit_for(2, 0), 2 + window_steps);  // at once, and not only for half of the slots
-  EXPECT_EQ(credit_for(2, 3), 3 + window_steps);  // what was passed is not kept
-}
-
 TEST_F(RelayRemote, FramesOfASubscriptionThatIsClosedAreIgnored) {
   auto part = opened();
   part.reset();
