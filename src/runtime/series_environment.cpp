@@ -57,6 +57,7 @@ Status SeriesEnvironment::program_alive(std::string_view program) {
       std::find_if(programs.begin(), programs.end(), [&](const auto& info) { return info.name == program; });
   if (found == programs.end()) {
     std::vector<std::string> names;
+    names.reserve(programs.size());
     for (const auto& info : programs) names.push_back(info.name);
     return fail(Code::not_found, "there is no program '{}' in this universe; there are {}", program,
                 universe::quoted_list(names));

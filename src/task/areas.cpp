@@ -142,7 +142,7 @@ void Areas::remove_files_of_earlier_lives() {
   if (!names.ok()) return;  // the creation of the new file says why
   const std::string prefix = file_prefix(post_.environment().self());
   for (const std::string& name : *names) {
-    if (name.starts_with(prefix)) static_cast<void>(os::remove_file(directory + "/" + name));
+    if (name.starts_with(prefix)) static_cast<void>(os::remove_file(fmt::format("{}/{}", directory, name)));
   }
 }
 

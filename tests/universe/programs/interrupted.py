@@ -8,11 +8,42 @@ from __future__ import annotations
 
 import signal
 import sys
+from types import FrameType
 
 import numpy as np
 from numpy.typing import NDArray
 
 import couplet
+
+
+class Interrupts:
+    """When Ctrl-C is raised. A mask of signals would not do: another thread of the process may get the signal."""
+
+    def __init__(self) -> None:
+        self.are_raised = False
+        self.has_come = False
+        signal.signal(signal.SIGINT, self.come)
+
+    def come(self, _number: int, _frame: FrameType | None) -> None:
+        self.has_come = True
+        if self.are_raised:
+            self.raise_it()
+
+    def begin(self) -> None:
+        """From here on Ctrl-C is raised, once; also one that has come before."""
+        self.are_raised = True
+        if self.has_come:
+            self.raise_it()
+
+    def end(self) -> None:
+        self.are_raised = False
+
+    def raise_it(self) -> None:
+        self.are_raised = self.has_come = False
+        raise KeyboardInterrupt
+
+
+INTERRUPTS = Interrupts()
 
 
 def run_steps(universe: couplet.Universe, count: int) -> int:
@@ -24,12 +55,12 @@ def run_steps(universe: couplet.Universe, count: int) -> int:
     group: couplet.Group | None = None
     while step < count:
         try:
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            INTERRUPTS.end()
             if group is None:
                 group = universe.create_group("steps", range(universe.size))
                 created += 1
                 agreed = 0
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            INTERRUPTS.begin()
             if agreed == 0:
                 step = int(group.allreduce(np.array([step]), op="max")[0])
                 agreed = 1
@@ -40,7 +71,7 @@ def run_steps(universe: couplet.Universe, count: int) -> int:
         except couplet.PeerLostError:
             break  # the others had ended the last step before this member was interrupted in it
         except (KeyboardInterrupt, couplet.Error):
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            INTERRUPTS.end()
             if group is not None:
                 group.free()
             group = None
@@ -53,16 +84,15 @@ def interrupt(_left: NDArray[np.float64], _right: NDArray[np.float64]) -> NDArra
 
 def main(program: str, rank: str, size: str, mode: str, *words: str) -> None:
     with couplet.join(program, rank=int(rank), size=int(size)) as universe:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until it can be caught
         print("ready", flush=True)
         if mode == "steps":
             created = run_steps(universe, int(words[0]))
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            INTERRUPTS.end()
             print(f"created {created}", flush=True)
             return
         operation = universe.create_operation("interrupt", interrupt)
         try:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            INTERRUPTS.begin()
             universe.group.allreduce(np.ones(2), op=operation)
         except KeyboardInterrupt:
             print("interrupted", flush=True)
