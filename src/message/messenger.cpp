@@ -36,6 +36,17 @@ Status check_distinct(std::span<Request* const> requests, const char* function) 
               requests.size());
 }
 
+// Returns how many messages were offered to the peer and are still wanted: a user that has interrupted a send waits for
+// it no longer.
+std::uint64_t awaited_offers(const Flow& flow) noexcept {
+  std::uint64_t count = 0;
+  for (const Request* one = flow.active.first(); one != nullptr; one = RequestChain::after(*one)) {
+    const bool is_given_up = one->detached && (one->context & internal_context) == 0;
+    count += one->sending && one->stage == Stage::offered && !is_given_up ? 1 : 0;
+  }
+  return count;
+}
+
 // Gives a request back that is done, and returns its result.
 Status collect(Requests& requests, Request** request, couplet_message* message) {
   Request* const done = std::exchange(*request, nullptr);
@@ -241,7 +252,10 @@ Status Messenger::flush(engine::PeerPatience& patience) {
   };
   const auto offered = [this] {
     std::uint64_t count = 0;
-    for (const auto& flow : peers_.all()) count += flow != nullptr && flow->channel != nullptr ? flow->offered : 0;
+    for (const auto& flow : peers_.all()) {
+      const bool counts = flow != nullptr && flow->channel != nullptr && flow->peer != peers_.self();
+      count += counts ? awaited_offers(*flow) : 0;
+    }
     return count;
   };
   const auto flushed = [&] { return none(&channel::Channel::sending) && offered() == 0; };

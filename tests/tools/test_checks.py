@@ -181,10 +181,16 @@ def test_clang_format(make_tree: MakeTree) -> None:
 
 def test_clang_tidy(make_tree: MakeTree) -> None:
     bad = "namespace couplet {\nint WrongName() { return 1; }\n}  // namespace couplet\n"
-    tree = make_tree({"src/base/a.cpp": bad, "build/tidy/compile_commands.json": ""})
-    entry = {"directory": str(tree.root), "file": str(tree.root / "src/base/a.cpp"), "command": "c++ -c src/base/a.cpp"}
-    (tree.root / "build/tidy/compile_commands.json").write_text(json.dumps([entry]))
-    problems = style.check_clang_tidy(tree)
+    preset = {"name": "tidy", "generator": "Ninja", "binaryDir": "build/tidy",
+              "cacheVariables": {"CMAKE_EXPORT_COMPILE_COMMANDS": "ON"}}  # fmt: skip
+    project = "cmake_minimum_required(VERSION 3.20)\nproject(a CXX)\nfile(GLOB sources src/base/*.cpp)\n"
+    files = {
+        "CMakeLists.txt": project + "add_library(a ${sources})\n",
+        "CMakePresets.json": json.dumps({"version": 3, "configurePresets": [preset]}),
+        "src/base/a.cpp": "",
+    }
+    assert style.check_clang_tidy(make_tree(files)) == []
+    problems = style.check_clang_tidy(make_tree(files | {"src/base/new.cpp": bad}))  # build/tidy does not know it yet
     assert len(problems) == 1
     assert "WrongName" in problems[0]
 
