@@ -23,8 +23,9 @@ function(couplet_add_mpi_library flavour)
   target_compile_definitions(${target} PRIVATE
     COUPLET_MPI_FLAVOUR="${flavour}" COUPLET_VERSION_STRING="${PROJECT_VERSION}")
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:couplet_exchange_${flavour}>)
-  # Public functions come from libcouplet.so. Helpers without state (base, layout, wire) are copied in from the archive.
-  target_link_libraries(${target} PUBLIC couplet PRIVATE couplet_core $<BUILD_INTERFACE:mpi::${flavour}>)
+  # Public functions come from libcouplet.so. Of the lowest layers, what has no state is copied in.
+  target_link_libraries(${target} PUBLIC couplet
+    PRIVATE couplet_layer_layout couplet_layer_os couplet_layer_base $<BUILD_INTERFACE:mpi::${flavour}>)
   couplet_export_only_c_symbols(${target})
 endfunction()
 

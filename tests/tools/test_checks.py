@@ -235,6 +235,14 @@ def test_symbols(make_tree: MakeTree) -> None:
     ]
 
 
+def test_symbols_finds_a_second_copy_of_the_library(make_tree: MakeTree) -> None:
+    tree = make_tree({"include/couplet/couplet.h": "/* C */\n"})
+    build_library(tree, "int couplet_join(void) { return 0; }")
+    lib = tree.root / "build" / "release" / "lib"
+    shutil.copy(lib / "libcouplet.so", lib / "libcouplet_mpi_mpich.so")
+    assert binary.check_symbols(tree) == ["libcouplet_mpi_mpich.so:1: exports couplet_join as libcouplet.so does"]
+
+
 @pytest.mark.skipif(shutil.which("mpicc.mpich") is None, reason="MPICH is not installed")
 def test_symbols_finds_mpi_in_the_core(make_tree: MakeTree) -> None:
     tree = make_tree({"include/couplet/couplet.h": "/* C */\n"})

@@ -17,13 +17,17 @@ DECLARATION = re.compile(r"^COUPLET_API\s[^;]*?\b(couplet_\w+)\s*\(", re.MULTILI
 
 
 def check_symbols(tree: Tree) -> list[str]:
+    """Each library exports its C functions, and no other library exports them too: a process would have two of each."""
     problems = []
+    core: list[str] = []
     for name in LIBRARIES:
         library = tree.root / "build" / "release" / "lib" / name
         if library.exists():
             exported = exported_names(tree, library)
+            problems += [f"{name}:1: exports {symbol} as libcouplet.so does" for symbol in exported if symbol in core]
             problems += [f"{name}:1: exports {symbol}" for symbol in exported if not symbol.startswith("couplet_")]
             if name == "libcouplet.so":
+                core = exported
                 problems += missing_names(tree, exported) + needs_mpi(tree, library)
         elif name == "libcouplet.so":
             problems.append(f"{name}:1: is not built")
