@@ -18,8 +18,12 @@ bool is_simulated() {
   return simulated;
 }
 
+namespace {
+constexpr useconds_t nap_us = 200;
+constexpr useconds_t meeting_us = 300'000;  // within which all ranks have come out of a meeting
+}  // namespace
+
 double longest_of(double own_s) {
-  constexpr useconds_t nap_us = 200;
   double longest_s = 0.0;
   if (is_simulated()) {  // each rank has a core of its own, and a nap would be an event to simulate
     MPI_Allreduce(&own_s, &longest_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -35,6 +39,14 @@ double longest_of(double own_s) {
     }
     usleep(nap_us);
   }
+}
+
+void settle() {
+  if (is_simulated()) {
+    return;
+  }
+  longest_of(0.0);
+  usleep(meeting_us);
 }
 
 }  // namespace couplet::probe

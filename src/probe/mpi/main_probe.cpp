@@ -260,6 +260,7 @@ int main(int count, char** words) {
   if (world.rank == 0) {
     std::printf("done\n");
   }
+  settle();
   MPI_Finalize();
   return 0;
 }
