@@ -15,8 +15,8 @@ double longest_of(double own_s);
 
 // Collective, and the last thing before MPI_Finalize. All ranks meet, and then make no call of MPI for a while.
 //
-// In MPI_Finalize, MPICH over UCX's tcp asks each peer for an answer, and then waits at a barrier of the launcher, where
-// it answers nobody (pmodels/mpich, pull request 6596). A rank that is already there never answers one that comes
+// In MPI_Finalize, MPICH over UCX's tcp asks each peer for an answer, and then waits at a barrier of the launcher,
+// where it answers nobody (pmodels/mpich, pull request 6596). A rank that is already there never answers one that comes
 // later. It is there early if the later one, still in another call, has answered it. If that one is in no call, it
 // answers in its own MPI_Finalize, after its own question has been sent.
 void settle();
