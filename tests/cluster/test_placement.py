@@ -64,7 +64,8 @@ def test_the_probe_measures_messages_inside_and_between_nodes(site: Site, flavou
     assert ((1, 1) in cells) == (ranks == 4)
     if flavour == "openmpi":
         ways = {one["name"]: one["measured"]["half_round_trip"]["minimum_s"] for one in measured["loggp"]}
-        assert set(ways) == {"intra", "inter"} and min(ways.values()) > 0.0  # on two cores, the load decides which is more
+        # On two cores, the load decides which of them is more.
+        assert set(ways) == {"intra", "inter"} and min(ways.values()) > 0.0
 
 
 def exchange_tiles(site: Site, node_set: Sequence[int], repetitions: int) -> dict[str, Any]:
