@@ -151,7 +151,6 @@ class Areas final : public Listener {
   std::int32_t next_area_ = 0;
   std::vector<Question> questions_;  // questions about areas that do not exist yet
   std::map<std::uint64_t, Call> calls_;
-  std::uint64_t next_call_ = 0;
   std::uint64_t nonce_ = 0;  // proves that the memory that is read is this process's
 };
 

@@ -260,7 +260,7 @@ void Areas::reach(Area& area, const Letter& described) {
 // ---- serving ----
 
 Result<Letter> Areas::call(channel::PeerId owner, Letter letter, std::uint64_t deadline_ns) {
-  const std::uint64_t number = next_call_++;
+  const std::uint64_t number = post_.next_number();
   letter.space = space_;
   letter.number = number;
   const bool asking = letter.kind == LetterKind::ask;

@@ -108,7 +108,6 @@ class Coupler final : public Listener {
   std::set<channel::PeerId> requester_ranks_;  // requesters that have not closed
   std::set<channel::PeerId> worker_ranks_;     // workers that have not registered
   Entries entries_;
-  std::uint64_t next_id_ = 0;
   std::deque<std::uint64_t> inbox_;
   std::map<std::int32_t, std::deque<std::uint64_t>> queues_;  // by worker id
   std::deque<std::pair<channel::PeerId, wire::Letter>> parked_;

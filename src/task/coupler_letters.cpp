@@ -26,6 +26,9 @@ void Coupler::answer(channel::PeerId requester, LetterKind kind, std::uint64_t n
 }
 
 void Coupler::submitted(channel::PeerId source, Letter letter) {
+  if (!post_.environment().gone(source)) {
+    requester_ranks_.insert(source);  // it was taken out if an earlier incarnation of it was lost
+  }
   if (full()) {
     answer(source, LetterKind::taken, letter.number, Code::full);
     if (letter.code != 0) {  // the request waits for room
@@ -37,7 +40,7 @@ void Coupler::submitted(channel::PeerId source, Letter letter) {
 }
 
 void Coupler::accept(channel::PeerId source, Letter letter) {
-  const std::uint64_t id = next_id_++;
+  const std::uint64_t id = post_.next_number();
   const std::uint64_t number = letter.number;
   const std::int32_t worker = letter.worker;
   const auto entry = entries_.emplace(id, Entry{Stage::inbox, source, number, std::move(letter)}).first;
@@ -178,7 +181,7 @@ void Coupler::pump() {
       auto [source, letter] = std::move(parked_.front());
       parked_.pop_front();
       const std::uint64_t number = letter.number;
-      const std::uint64_t accepted = next_id_++;
+      const std::uint64_t accepted = post_.next_number();
       const std::int32_t worker = letter.worker;
       const auto made = entries_.emplace(accepted, Entry{Stage::inbox, source, number, std::move(letter)}).first;
       const Status status = automatic_ ? enqueue(made, worker) : Status();

@@ -8,6 +8,8 @@
 namespace couplet::task {
 namespace {
 
+constexpr unsigned number_bits = 40;  // of the numbers of one incarnation
+
 constexpr std::uint32_t post_context = message::internal_context | 0x7461736B;  // "task"
 
 // Returns true if the letter may come before a listener is there. The others are answers, which no listener waits for
@@ -40,7 +42,9 @@ std::uint64_t space_of(std::string_view kind, std::string_view name) {
   return XXH3_64bits_withSeed(name.data(), name.size(), XXH3_64bits(kind.data(), kind.size()));
 }
 
-Post::Post(Environment& environment) : environment_(environment) {
+Post::Post(Environment& environment)
+    : environment_(environment),
+      next_number_(std::uint64_t{environment.incarnation(environment.self())} << number_bits) {
   environment_.engine().add(*this, engine::Rate::often);
   receive();
 }

@@ -31,7 +31,7 @@ def words(error: Exception) -> str:
 
 
 def obey(universe: couplet.Universe) -> None:
-    names: dict[str, Any] = {"universe": universe, "np": np, "allow_more_memory": allow_more_memory}
+    names: dict[str, Any] = {"universe": universe, "couplet": couplet, "np": np, "allow_more_memory": allow_more_memory}
     for line in sys.stdin:
         try:
             name, equals, rest = line.strip().partition(" = ")

@@ -1,4 +1,4 @@
-"""Areas and tasks whose owner, or coupler, is killed and started again while a neighbour lives on."""
+"""Areas and tasks whose owner, coupler or requester is killed and started again while a neighbour lives on."""
 
 from __future__ import annotations
 
@@ -92,4 +92,39 @@ def test_tasks_are_submitted_again_after_their_coupler_was_started_again(make_wo
         end(coupler)
     end(neighbour)
     end(worker)
+    world.clean()
+
+
+def test_a_task_of_the_next_life_is_not_done_by_one_of_the_last(make_world: Callable[..., World]) -> None:
+    """Faults: the answer to a task of the killed requester ended the next one's task; and the coupler ended then."""
+    world = make_world("coupler:1,worker:1,requester:1")
+    coupler = Guest(world, "coupler", 0, 1)
+    worker = Guest(world, "worker", 0, 1)
+    requester = Guest(world, "requester", 0, 1)
+    for each in (coupler, worker, requester):
+        each.ready()
+    coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
+    coupler.say("c.run(timeout=60)")
+    worker.get("jobs = iter(universe.worker('t'))")
+    requester.get("r = universe.requester('t')")
+    requester.get("t = r.submit(couplet.ANY_WORKER, [13])")
+    assert "[13]" in worker.get("(job := next(jobs)) and list(job.parameters)")
+    end(requester)
+    requester = Guest(world, "requester", 0, 1)
+    requester.ready()
+    requester.get("r = universe.requester('t')")
+    requester.get("t = r.submit(couplet.ANY_WORKER, [42])")
+    worker.get("job.complete()")
+    assert "[42]" in worker.get("(job := next(jobs)) and list(job.parameters)")
+    assert "TIMEOUT" in requester.ask("t.wait(timeout=0.5)")
+    worker.get("job.complete()")
+    requester.get("t.wait(timeout=20)")
+    requester.get("t = r.submit(couplet.ANY_WORKER, [43], timeout=20)")
+    assert "[43]" in worker.get("(job := next(jobs)) and list(job.parameters)")
+    worker.get("job.complete()")
+    requester.get("t.wait(timeout=20)")
+    requester.get("r.close()")
+    assert coupler.hear().startswith("is ")
+    for each in (requester, worker, coupler):
+        end(each)
     world.clean()
