@@ -24,6 +24,8 @@ class PeerPatience {
   // what(); or memory. For several waits one after the other, the limit counts once: what one has used up, the next
   // does not have.
   Status wait(Engine& engine, const std::function<bool()>& done, const std::function<std::string()>& what) noexcept;
+  // Says that a peer has taken something that `taken` does not count. The limit begins anew.
+  void renew() noexcept { still_ = {}; }
 
  private:
   bool has_ended();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -148,6 +149,24 @@ def test_leaving_waits_for_sends_that_are_not_complete_and_counts_those_that_sta
     output, errors = first.process.communicate(timeout=WATCHDOG_S)
     assert "1 messages were not received" in output + errors
     second.leave()
+
+
+def test_leaving_goes_on_as_long_as_the_receiver_reads_the_memory_of_the_sender(
+    make_world: Callable[..., World],
+) -> None:
+    """Fault: leave ended after 5 s beneath a receiver that took one message every 4 s, since no byte went to it."""
+    world = make_world("guest:2")
+    first, second = (Guest(world, "guest", rank, 2) for rank in range(2))
+    first.ready()
+    second.ready()
+    first.get("many = [universe.group.Isend(np.full(200_000, number, 'u1'), 1) for number in range(3)]")
+    second.get("found = np.zeros(200_000, 'u1')")
+    first.begin_to_leave()
+    for number in range(3):
+        second.get("universe.group.Recv(found, 0, timeout=100)")
+        assert second.get(f"bool((found == {number}).all())") == "True"
+        time.sleep(4)
+    second.leave(first)
 
 
 def test_what_was_sent_arrives_if_the_first_call_of_the_receiver_is_a_send(make_world: Callable[..., World]) -> None:

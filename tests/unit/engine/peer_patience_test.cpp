@@ -51,6 +51,14 @@ TEST_F(PeerPatienceTest, GoesOnAsLongAsSomethingIsTaken) {
   EXPECT_TRUE(wait(done).ok());
 }
 
+TEST_F(PeerPatienceTest, BeginsAnewIfItIsTold) {
+  EXPECT_EQ(wait([] { return false; }).code(), Code::timeout);
+  patience.renew();
+  const std::uint64_t start_ns = os::now_ns();
+  EXPECT_EQ(wait([] { return false; }).code(), Code::timeout);
+  EXPECT_GE(os::now_ns() - start_ns, limit_ns);
+}
+
 TEST_F(PeerPatienceTest, WhatOneWaitHasUsedUpTheNextDoesNotHave) {
   EXPECT_EQ(wait([] { return false; }).code(), Code::timeout);
   calls = 0;
