@@ -268,10 +268,8 @@ std::unique_ptr<Area> open_area(const std::shared_ptr<UniverseState>& state, con
                                 double timeout_s) {
   const Use use(state, "open_area");
   auto area = std::make_unique<Area>(Area{state, nullptr, nb::none()});
-  const Outcome outcome = sliced(
-      timeout_s,
-      [&](double slice) { return couplet_area_open(use.universe(), name.c_str(), owner, slice, &area->handle); },
-      [](const Outcome& now) { return waits(now) || now.status == COUPLET_ERROR_NOT_FOUND; });
+  const Outcome outcome = blocking(
+      [&] { return couplet_area_open(use.universe(), name.c_str(), owner, timeout_s, &area->handle); });
   check_open(outcome, *state, true, "open_area", "area");
   return area;
 }

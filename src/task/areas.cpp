@@ -285,8 +285,8 @@ Result<Letter> Areas::call(channel::PeerId owner, Letter letter, std::uint64_t d
   }
   if (status.code() == Code::timeout) {
     return fail(Code::timeout,
-                "{}, the owner of the area, does not answer: it has made no area, or is in no call of the library",
-                post_.environment().peer_name(owner));
+                "{}, the owner of area '{}', does not answer: it has made no area, or is in no call of the library",
+                post_.environment().peer_name(owner), letter.text);
   }
   return status;
 }

@@ -8,7 +8,7 @@
 namespace couplet::task {
 namespace {
 
-constexpr unsigned number_bits = 40;  // of the numbers of one incarnation
+constexpr unsigned number_bits = 40;  // each incarnation has so many bits for its numbers
 
 constexpr std::uint32_t post_context = message::internal_context | 0x7461736B;  // "task"
 

@@ -53,8 +53,8 @@ class Post final : public engine::Source {
   // Sends a letter without waiting. A text is cut to what a letter can hold. Returns limit if there are too many
   // numbers, or peer_lost.
   Status send(channel::PeerId target, const wire::Letter& letter);
-  // Returns a number for what the process asks others to do. It is never the same twice, also if the process was started
-  // again, so that a late answer is not taken for another one. Numbers of one process grow.
+  // Returns a number for what the process asks others to do. It is never the same twice, also if the process was
+  // started again, so that a late answer is not taken for another one. Numbers of one process grow.
   [[nodiscard]] std::uint64_t next_number() noexcept { return next_number_++; }
   // Called by the membership when a rank has left or is lost.
   void lost(channel::PeerId peer, const Status& why);

@@ -58,6 +58,20 @@ def test_an_area_is_opened_again_after_its_owner_was_started_again(make_world: C
     world.clean()
 
 
+def test_who_asks_for_an_area_that_is_not_there_is_told_what_is_there(make_world: Callable[..., World]) -> None:
+    """Fault: 'does not answer', since the wait was cut into parts, of which the last one was too short for an answer."""
+    world = make_world("owner:1,neighbour:1")
+    victim, neighbour = owner(world, 1.0), Guest(world, "neighbour", 0, 1)
+    for each in (victim, neighbour):
+        each.ready()
+    for timeout in (0.4, 0.8, 1.1):
+        answer = neighbour.ask(f"universe.open_area('cold', 0, timeout={timeout})")
+        assert "NOT_FOUND" in answer and "heat" in answer
+    end(victim)
+    end(neighbour)
+    world.clean()
+
+
 def test_files_of_areas_go_with_the_next_life_of_their_owner(make_world: Callable[..., World]) -> None:
     """Fault: nobody removed them before the end of the universe, and /dev/shm filled up."""
     world = make_world("owner:1,neighbour:1")

@@ -130,7 +130,7 @@ TEST(Area, AnOwnerWhoMakesNoCallIsNamed) {
     }
     const auto silent = areas.open("field", 0, os::deadline_after(0.05));
     EXPECT_EQ(silent.code(), Code::timeout);
-    EXPECT_NE(silent.status().text().find("rank 0, the owner of the area, does not answer"), std::string::npos);
+    EXPECT_NE(silent.status().text().find("rank 0, the owner of area 'field', does not answer"), std::string::npos);
     rank.environment.gone_ = 0;
     EXPECT_EQ(areas.open("field", 0, soon()).code(), Code::peer_lost);
     done = true;
