@@ -268,8 +268,8 @@ std::unique_ptr<Area> open_area(const std::shared_ptr<UniverseState>& state, con
                                 double timeout_s) {
   const Use use(state, "open_area");
   auto area = std::make_unique<Area>(Area{state, nullptr, nb::none()});
-  const Outcome outcome = blocking(
-      [&] { return couplet_area_open(use.universe(), name.c_str(), owner, timeout_s, &area->handle); });
+  const Outcome outcome =
+      blocking([&] { return couplet_area_open(use.universe(), name.c_str(), owner, timeout_s, &area->handle); });
   check_open(outcome, *state, true, "open_area", "area");
   return area;
 }

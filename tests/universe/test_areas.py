@@ -59,7 +59,7 @@ def test_an_area_is_opened_again_after_its_owner_was_started_again(make_world: C
 
 
 def test_who_asks_for_an_area_that_is_not_there_is_told_what_is_there(make_world: Callable[..., World]) -> None:
-    """Fault: 'does not answer', since the wait was cut into parts, of which the last one was too short for an answer."""
+    """Fault: "does not answer": the wait was cut into parts, of which the last one was too short for an answer."""
     world = make_world("owner:1,neighbour:1")
     victim, neighbour = owner(world, 1.0), Guest(world, "neighbour", 0, 1)
     for each in (victim, neighbour):
