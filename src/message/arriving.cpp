@@ -277,11 +277,15 @@ void Arriving::lose(Flow& flow, const Status& why) noexcept {
   flow.sharing = nullptr;
   matching_.lose(flow);
   flow.offered = flow.owed = 0;
-  while (Request* request = flow.posted.pop_front()) requests_.finish(*request, flow.loss);
+  while (Request* request = flow.posted.pop_front()) {
+    Peers::told(*request);
+    requests_.finish(*request, flow.loss);
+  }
   for (Request* request = flow.active.first(); request != nullptr;) {
     Request* next = RequestChain::after(*request);
     if (!is_under_way(*request)) {  // otherwise the channel gives it back to Sending
       flow.active.remove(*request);
+      Peers::told(*request);
       requests_.finish(*request, flow.loss);
     }
     request = next;

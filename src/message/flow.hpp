@@ -109,6 +109,10 @@ struct Arrival {
   std::array<std::byte, inline_bytes> small;
 };
 static_assert(sizeof(Arrival) <= wire::eager_overhead_bytes);
+// Did the peer send the message before it was last lost?
+[[nodiscard]] inline bool is_of_earlier_life(const Arrival& arrival) noexcept {
+  return arrival.envelope ? arrival.dead : arrival.charge == 0;
+}
 using ArrivalList = MatchList<Arrival>;
 using ArrivalsOfAll = Chain<Arrival, &Arrival::next_of_all, &Arrival::previous_of_all>;
 
@@ -123,6 +127,7 @@ struct Flow {
   channel::Channel* channel = nullptr;
   bool fast = false;  // the channel is open, the peer is not lost, and the limits are known
   bool lost = false;
+  bool untold = false;  // it was lost, and no request of the user has ended with that yet
   Reach reach = Reach::unknown;
   counters::LinkKind link = counters::LinkKind::other;
   // While a wait polls this channel, everything is polled once in so many rounds.

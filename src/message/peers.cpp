@@ -120,11 +120,26 @@ void Peers::set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> 
 void Peers::lose(Flow& flow, const Status& why) noexcept {
   flow.lost = true;
   flow.left = why.code() == Code::end;
+  flow.untold = flow.untold || (flow.channel != nullptr && !flow.left);
   ++flow.losses;
   ++losses_;
   ++lost_;
   flow.fast = false;
   flow.loss = loss_of(flow, why);
+}
+
+void Peers::told(const Request& request) noexcept {
+  if (request.flow != nullptr && (request.context & internal_context) == 0 && !request.detached) {
+    request.flow->untold = false;
+  }
+}
+
+void Peers::spoken_to(Flow& flow) noexcept {
+  if (flow.lost) return;
+  for (const Arrival* one = flow.arrivals.first(); one != nullptr; one = ArrivalList::after(*one)) {
+    if ((one->context & internal_context) == 0 && is_of_earlier_life(*one)) return;
+  }
+  flow.untold = false;
 }
 
 Status Peers::loss_of(const Flow& flow, const Status& why) const noexcept {

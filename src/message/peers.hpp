@@ -47,6 +47,11 @@ class Peers {
 
   // The peer is lost: calls that need it fail with flow.loss from here on.
   void lose(Flow& flow, const Status& why) noexcept;
+  // The request ends with the loss of its peer. If it is one of the user's, the user then knows of the loss.
+  static void told(const Request& request) noexcept;
+  // The user sends to a peer that was lost. If the peer has returned, and nothing of its earlier life can be received
+  // any longer, the user speaks with its new life, and need not be told.
+  static void spoken_to(Flow& flow) noexcept;
   // The peer has a new incarnation, to which all calls from now on refer.
   void take_back(channel::PeerId peer);
   // Checks whether lost peers have returned. Calls to a lost peer fail at once, so a caller that repeats them would

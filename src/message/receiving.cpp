@@ -90,13 +90,39 @@ inline bool Receiving::take_arrived(Request& request) noexcept {
 
 void Receiving::begin(Request& request) noexcept {
   requests_.begin(request);
+  if (request.flow != nullptr && request.flow->untold) [[unlikely]] {
+    if (tells_of_loss(request)) return;
+  }
   if (take_arrived(request)) return;
   if (peers_.lost() > 0 && !peers_.senders_left(request).ok()) {
     peers_.look_for_returned();
     if (take_arrived(request)) return;
-    if (Status status = peers_.senders_left(request); !status.ok()) return requests_.finish(request, std::move(status));
+    if (Status status = peers_.senders_left(request); !status.ok()) {
+      Peers::told(request);
+      return requests_.finish(request, std::move(status));
+    }
   }
   matching_.post(request);
+}
+
+// Between the messages of two lives of a program, one receive of the user says that the earlier one was lost, also if
+// that was noticed and over before the receive began. Returns whether this is the one.
+bool Receiving::tells_of_loss(Request& request) noexcept {
+  Flow& flow = *request.flow;
+  if (flow.lost || (request.context & internal_context) != 0) return false;
+  if (const Arrival* arrival = matching_.find(request); arrival != nullptr && is_of_earlier_life(*arrival))
+    return false;
+  flow.untold = false;
+  Status status = flow.loss;
+  try {
+    status = Status(status.code(), fmt::format("{}; it was started again, and what it sends now can be received from "
+                                               "here on",
+                                               status.text()));
+  } catch (const std::bad_alloc&) {
+    status = flow.loss;
+  }
+  requests_.finish(request, std::move(status));
+  return true;
 }
 
 void Receiving::take(Request& request, Arrival& arrival) noexcept {

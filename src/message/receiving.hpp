@@ -80,6 +80,7 @@ class Receiving {
 
  private:
   bool take_arrived(Request& request) noexcept;
+  bool tells_of_loss(Request& request) noexcept;
   void take(Request& request, Arrival& arrival) noexcept;
   [[nodiscard]] Status misfit(const Request& request, std::uint64_t bytes) const;
   [[nodiscard]] Status grow_text(Request& request, std::uint64_t bytes) const;

@@ -87,6 +87,9 @@ Status Sending::send(Group& group, const void* data, std::uint64_t count, couple
   const std::uint64_t bytes = count * info->element_bytes;
   Flow* flow = peers_.find(group.peer(target));
   if (flow != nullptr) hear_before_sending(waiting_.engine(), *flow);
+  if (flow != nullptr && flow->untold) [[unlikely]] {
+    Peers::spoken_to(*flow);
+  }
   if (flow != nullptr && send_at_once(*flow, group.context(), tag, {static_cast<const std::byte*>(data), bytes}))
       [[likely]] {
     return {};
@@ -116,6 +119,9 @@ Status Sending::isend(Group& group, const void* data, std::uint64_t count, coupl
   }
   Flow& flow = peers_.to(group.peer(target));
   hear_before_sending(waiting_.engine(), flow);
+  if (flow.untold) [[unlikely]] {
+    Peers::spoken_to(flow);
+  }
   RequestHold made(requests_);
   made->sending = true;
   made->context = group.context();
@@ -171,6 +177,7 @@ Status Sending::begin(Request& request) {
   if (!flow.lost && !eager && !requests_.register_cookie(request)) return Code::memory;
   requests_.begin(request);
   if (flow.lost) {
+    Peers::told(request);
     requests_.finish(request, flow.loss);
   } else if (eager) {
     queue_eager(request);
@@ -313,6 +320,7 @@ void Sending::taken(Request& request, const Status& status) noexcept {
   Flow& flow = *request.flow;
   if (!flow.fast && flow.channel != nullptr) peers_.set_limits(flow);  // it was sent before there was a lane
   if ((!status.ok() || flow.lost) && request.status.ok()) {
+    Peers::told(request);
     request.status = flow.lost ? flow.loss : peers_.loss_of(flow, status);
   }
   if (request.stage == Stage::moving) {

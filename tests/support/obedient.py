@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import resource
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,13 @@ def words(error: Exception) -> str:
 
 
 def obey(universe: couplet.Universe) -> None:
-    names: dict[str, Any] = {"universe": universe, "couplet": couplet, "np": np, "allow_more_memory": allow_more_memory}
+    names: dict[str, Any] = {
+        "universe": universe,
+        "couplet": couplet,
+        "np": np,
+        "time": time,
+        "allow_more_memory": allow_more_memory,
+    }
     for line in sys.stdin:
         try:
             name, equals, rest = line.strip().partition(" = ")
