@@ -119,9 +119,6 @@ Status Sending::isend(Group& group, const void* data, std::uint64_t count, coupl
   }
   Flow& flow = peers_.to(group.peer(target));
   hear_before_sending(waiting_.engine(), flow);
-  if (flow.untold) [[unlikely]] {
-    Peers::spoken_to(flow);
-  }
   RequestHold made(requests_);
   made->sending = true;
   made->context = group.context();
@@ -163,6 +160,9 @@ Status Sending::send_copy(Group& group, std::uint32_t context, std::string bytes
 Status Sending::begin(Request& request) {
   Flow& flow = *request.flow;
   if (flow.lost) peers_.look_for_returned();
+  if (flow.untold && (request.context & internal_context) == 0) [[unlikely]] {
+    Peers::spoken_to(flow);
+  }
   if (!flow.lost && !flow.fast) COUPLET_TRY(peers_.settle(flow));
   const std::uint64_t charge = request.bytes + wire::eager_overhead_bytes;
   const bool small = request.bytes <= flow.eager_bytes;
