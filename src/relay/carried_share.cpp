@@ -7,15 +7,16 @@ namespace {
 
 // With each step, the share grows by at most this part of itself, and shrinks to at least that part. It grows slowly,
 // since what waits in the buffers of the system is seen late.
-constexpr double growth = 0.01;  // for the first step that comes while none waits, twice that for the second one
-constexpr double max_growth = 0.04;
+constexpr double growth = 0.01;  // for the first step that comes while the link is idle, twice that for the second one
+constexpr double max_growth = 0.08;
 constexpr double min_shrunk = 0.75;
-constexpr double min_first = 0.5;  // for the first share after all steps
+constexpr double min_first = 0.4;  // for the first share after all steps
 // So large a part of the writer's slots should wait: if fewer wait, the link is idle between two steps of the share; if
 // more wait, a step is overwritten before its turn. The correction is that of the share if a whole window too many
-// waits.
-constexpr double wanted_waiting = 0.25;
-constexpr double correction = 0.5;
+// waits. It is small, since it takes effect several steps later, and the smallest share of several links counts: with
+// 0.5, some link always asked for less than it could carry.
+constexpr double wanted_waiting = 0.375;
+constexpr double correction = 0.25;
 // The link counts as idle if nothing comes for twice the time between the last two steps that came, within these
 // bounds; after so many steps in a row of which each was the newest one when it came, for the smallest of these times:
 // then the time between two steps is that between two steps of the share, and not what the link takes.
@@ -41,8 +42,10 @@ void CarriedShare::step_came(std::uint64_t ordinal, std::uint64_t sent_at, std::
   if (part > 0) {
     const std::uint64_t late = waiting();
     const double too_many = static_cast<double>(late) / static_cast<double>(slots_) - wanted_waiting;
-    idle_ = late == 0 ? idle_ + 1 : 0;
-    const double least = late == 0 ? 1 + std::min(max_growth, growth * idle_) : min_shrunk;
+    // The relay had sent it before a newer one was there, and not more wait here than should.
+    const bool idle = sent_at <= ordinal + 1 && too_many <= 0;
+    idle_ = idle ? idle_ + 1 : 0;
+    const double least = idle ? 1 + std::min(max_growth, growth * idle_) : min_shrunk;
     doubled_ = late == 0 ? doubled_ : 0;
     const double found = std::max(part * (1 - correction * too_many), least * told_ / wire::whole_share);
     share_ = std::max(as_share(found), doubled_);
@@ -50,11 +53,12 @@ void CarriedShare::step_came(std::uint64_t ordinal, std::uint64_t sent_at, std::
 }
 
 // What a reader loses that has given no credit for a while is not the link's fault, and with a smaller share it would
-// lose more. Then the last steps have come quickly one after the other.
-void CarriedShare::steps_were_lost(std::uint64_t begin, std::uint64_t end) noexcept {
+// lose more. Then the last steps have come quickly one after the other. The first steps fill the buffers, and were sent
+// faster than they came, so the steps that are published now count and not only those at the time of the last one.
+void CarriedShare::steps_were_lost(std::uint64_t begin, std::uint64_t end, std::uint64_t known) noexcept {
   if (told_ == wire::whole_share && share_ == wire::whole_share && std::max(begin, unsure_below_) < end &&
       takes_long()) {
-    share_ = as_share(std::max(carried(), min_first));
+    share_ = as_share(std::max(carried_until(known), min_first));
     count_ = 0;  // the buffers are full now, and what comes next shows what the link carries
   }
 }
@@ -87,11 +91,12 @@ void CarriedShare::tell(std::uint32_t share, std::uint64_t known) noexcept {
 }
 
 double CarriedShare::carried() const noexcept {
-  if (count_ < min_steps) {
-    return 0;
-  }
+  return count_ < min_steps ? 0 : carried_until(steps_[(count_ - 1) % max_steps].sent_at);
+}
+
+double CarriedShare::carried_until(std::uint64_t known) const noexcept {
   const std::size_t held = std::min(count_, max_steps);
-  const std::uint64_t last = steps_[(count_ - 1) % max_steps].sent_at;
+  const std::uint64_t last = std::max(known, steps_[(count_ - 1) % max_steps].sent_at);
   const std::uint64_t published = last - std::min(last, steps_[(count_ - held) % max_steps].sent_at);
   return static_cast<double>(held - 1) / static_cast<double>(std::max<std::uint64_t>(published, held - 1));
 }

@@ -18,8 +18,8 @@ class CarriedShare {
   // A step has come whole. sent_at: how many steps were published when it was sent. known: how many steps are published
   // now, as far as this process knows.
   void step_came(std::uint64_t ordinal, std::uint64_t sent_at, std::uint64_t known) noexcept;
-  // The ordinals [begin, end) will not come.
-  void steps_were_lost(std::uint64_t begin, std::uint64_t end) noexcept;
+  // The ordinals [begin, end) will not come. known: as in step_came().
+  void steps_were_lost(std::uint64_t begin, std::uint64_t end, std::uint64_t known) noexcept;
   // Returns the share that can come. It is whole_share as long as nothing is lost.
   [[nodiscard]] std::uint32_t share() const noexcept { return share_; }
 
@@ -36,6 +36,8 @@ class CarriedShare {
  private:
   // Returns the steps that came, divided by those that were published meanwhile; 0: too few have come.
   [[nodiscard]] double carried() const noexcept;
+  // Returns the same for the time until so many steps are published. REQUIRES: a step has come.
+  [[nodiscard]] double carried_until(std::uint64_t known) const noexcept;
   [[nodiscard]] bool takes_long() const noexcept;
   // Returns how many steps wait behind the last one that came. Those that are published while a step is on its way do
   // not count.
@@ -51,7 +53,7 @@ class CarriedShare {
   };
   std::array<Step, max_steps> steps_{};  // the last ones: a ring
   std::size_t count_ = 0;                // number of steps that were put into it
-  int idle_ = 0;                         // successive steps that came while none waited
+  int idle_ = 0;                         // successive steps that came while the link was idle
   int newest_ = 0;                       // successive steps that were the newest ones when they came; up to a bound
   std::uint32_t share_ = wire::whole_share;
   std::uint32_t told_ = wire::whole_share;

@@ -215,14 +215,16 @@ void RemotePart::released(const series::NeededSteps& needed) {
 
 // Sends credit. For a holder, the relay may send as many ordinals as slots are read; for a follower, as many as fit
 // into the slots, over the oldest ones, beginning with the next one that it takes: the relay waits for credit for that
-// one, also if it has told of the loss of ordinals before it.
+// one, also if it has told of the loss of ordinals before it. What the other links have yet to bring is not overwritten
+// while the links wait for each other.
 void RemotePart::send_credit() {
   if (state_ != State::open || line_.channel() == nullptr) {
     return;
   }
   const std::uint64_t slots = slots_->file().slots();
   const std::uint64_t end = arrived_end();
-  const std::uint64_t next = holds() ? needed_.from : std::min(needed_.first(end), wire::largest_ordinal);
+  const std::uint64_t kept = std::min(end, std::max(relayed_.kept_from, needed_.from));
+  const std::uint64_t next = holds() ? needed_.from : std::min(needed_.first(kept), wire::largest_ordinal);
   const std::uint64_t limit = std::max(told_.granted, next + slots);
   const std::uint32_t share = holds() ? wire::whole_share : relayed_.wanted_share;
   const bool due =
@@ -409,7 +411,7 @@ Status RemotePart::take_lost(const wire::FrameHeader& header) {
   }
   in_step_ = false;
   receiving_ = 0;
-  carried_.steps_were_lost(header.first, header.second);
+  carried_.steps_were_lost(header.first, header.second, std::max(relayed_.known, known_published_));
   if (source_.wish.jumps) {
     told_.jumped = std::max(told_.jumped, header.second + told_.needed.every - 1 + source_.wish.window);
   }

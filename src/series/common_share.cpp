@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "series/slot_protocol.hpp"
 #include "wire/step_share.hpp"
 
 namespace couplet::series {
@@ -28,16 +29,44 @@ std::uint64_t known_steps(const std::vector<Source>& sources) {
   return std::min(most, max_ordinal);
 }
 
-void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known) {
+void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known,
+                   std::uint64_t kept_from) {
   for (const Source& source : sources) {
     if (Relayed* const relayed = source.part->relayed()) {
       relayed->wanted_share = share;
       relayed->known = known;
+      relayed->kept_from = kept_from;
     }
   }
 }
 
-void share_alone(const std::vector<Source>& sources, const ReaderOptions& options) {
+bool links_wait(const std::vector<Source>& sources) {
+  return std::any_of(sources.begin(), sources.end(), [](const Source& source) {
+    const Relayed* const relayed = source.part->relayed();
+    return relayed != nullptr && relayed->kept_from != LinksWait::not_waiting;
+  });
+}
+
+std::uint64_t first_possible(const std::vector<Source>& sources, std::uint64_t next) {
+  for (std::uint64_t before = UINT64_MAX; before != next;) {
+    before = next;
+    for (const Source& source : sources) {
+      if (source.part->relayed() == nullptr) {
+        continue;
+      }
+      const SeriesFile& file = *source.file;
+      const std::uint64_t end = file.control().published.published.load(std::memory_order_relaxed);
+      next = std::max(next, oldest_retained(end, file.slots()));
+      // A torn step is left to the copy, which counts it as torn.
+      while (next < end && !read_label(file.slot_header(next), next) && !torn_before(file.slot_header(next), next)) {
+        ++next;
+      }
+    }
+  }
+  return next;
+}
+
+void share_alone(const std::vector<Source>& sources, const ReaderOptions& options, std::uint64_t kept_from) {
   if (!takes_what_comes(options)) {
     return;
   }
@@ -49,7 +78,7 @@ void share_alone(const std::vector<Source>& sources, const ReaderOptions& option
     several = several || (relayed != nullptr && relayed->sender != first->sender);
   }
   if (several) {
-    ask_for_share(sources, possible_share(sources), known_steps(sources));
+    ask_for_share(sources, possible_share(sources), known_steps(sources), kept_from);
   }
 }
 

@@ -16,10 +16,17 @@ namespace couplet::series {
 [[nodiscard]] std::uint32_t possible_share(const std::vector<Source>& sources);
 // Returns how many steps are published, as far as any source knows.
 [[nodiscard]] std::uint64_t known_steps(const std::vector<Source>& sources);
-// Asks the relays for this share, and says how many steps are published.
-void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known);
+// Asks the relays for this share, and says how many steps are published, and from where on what has come is kept
+// (LinksWait::kept_from).
+void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known,
+                   std::uint64_t kept_from);
 // Does both for a reader of one rank, unless its sources come over one link: there they share steps already.
-void share_alone(const std::vector<Source>& sources, const ReaderOptions& options);
+void share_alone(const std::vector<Source>& sources, const ReaderOptions& options, std::uint64_t kept_from);
+// Returns true if the links wait for each other. Then a copy is not overtaken, and needs no newer step than there is.
+[[nodiscard]] bool links_wait(const std::vector<Source>& sources);
+// Returns the first ordinal from `next` on that every link has brought, or may still bring. What one link has lost need
+// not come over the others.
+[[nodiscard]] std::uint64_t first_possible(const std::vector<Source>& sources, std::uint64_t next);
 // Returns true if a reader with these options wants as many steps as can come, and not certain ones.
 [[nodiscard]] bool takes_what_comes(const ReaderOptions& options);
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "layout/copy_plan.hpp"
+#include "series/links_wait.hpp"
 #include "series/needed_steps.hpp"
 #include "series/series.hpp"
 #include "series/series_file.hpp"
@@ -43,6 +44,8 @@ struct Relayed {
   std::uint32_t possible_share = wire::whole_share;
   std::uint32_t wanted_share = wire::whole_share;
   std::uint64_t known = 0;  // how many steps are published, as far as the reader knows
+  // From here on, what has come is kept until the other links of the reader have brought it, too.
+  std::uint64_t kept_from = LinksWait::not_waiting;
 };
 
 class Part {

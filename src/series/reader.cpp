@@ -86,6 +86,9 @@ Status Reader::note_sight(View& view) {
   const std::uint64_t before = selection_.next();
   if (options_.mode == Mode::follow) {
     selection_.pass_lost(view.sight.oldest);
+    if (links_wait(attachment_->sources())) {
+      selection_.pass_lost(first_possible(attachment_->sources(), selection_.next()));
+    }
   }
   const SeriesFile& file = *attachment_->sources().front().file;
   selection_.pass_steps_below(file, view.sight.published);
@@ -101,16 +104,20 @@ Status Reader::note_sight(View& view) {
 
 Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) {
   Waiting waiting(environment_, limit.deadline_ns());
+  const std::uint64_t before = selection_.next();
+  const bool tells = !agreement_.alone() && links_wait(attachment_->sources());
   std::uint64_t fresh = 0;
   for (bool first = true;; first = false) {
     COUPLET_TRY(attachment_->poll());
     View view;
     COUPLET_TRY(note_sight(view));
-    if (first && options_.mode == Mode::follow && pace_.needs_fresh_step(attachment_->fewest_slots())) {
+    if (first && options_.mode == Mode::follow && !links_wait(attachment_->sources()) &&
+        following_.pace.needs_fresh_step(attachment_->fewest_slots())) {
       fresh = view.sight.published + 1;
     }
     const std::uint64_t target = std::max(selection_.target(at_least), fresh);
-    if (view.sight.published >= target) {
+    // The other ranks are told at once of steps that this one has lost, so that their links do not bring them.
+    if (view.sight.published >= target || (tells && selection_.next() > before)) {
       view.outlook = Outlook::steps;
     } else if (view.sight.ended) {
       view.outlook = Outlook::ended;
@@ -152,7 +159,7 @@ void Reader::advise(View& view, std::uint64_t at_least) const {
     return;
   }
   const std::uint64_t slack = next - std::min(next, view.sight.oldest);
-  const Pace::Advice advice = pace_.advise(slack, at_least, options_.every);
+  const Pace::Advice advice = following_.pace.advise(slack, at_least, options_.every);
   view.max_steps = advice.max_steps;
   if (advice.ahead > slack) {
     const std::uint64_t newest = next + (available - 1) * options_.every;
@@ -183,7 +190,8 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
   if (agreement_.alone()) {
     COUPLET_TRY(view.status());
     if (attachment_->sources().size() > 1) {
-      share_alone(attachment_->sources(), options_);
+      const std::uint64_t lost = accounting_.statistics().lost;
+      share_alone(attachment_->sources(), options_, following_.links.kept_from(view->sight.published, lost));
     }
   }
   View own = view ? *view : View();
@@ -217,7 +225,8 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
     plan.over = values[9] == 0;
     if (takes_what_comes(options_)) {
       ask_for_share(attachment_->sources(), static_cast<std::uint32_t>(values[10]),
-                    static_cast<std::uint64_t>(~values[11]));
+                    static_cast<std::uint64_t>(~values[11]),
+                    following_.links.kept_from(own.sight.published, accounting_.statistics().lost));
     }
   }
   COUPLET_TRY(choose(plan, own));
@@ -278,6 +287,7 @@ Result<std::uint64_t> Reader::copy_steps(std::uint64_t kept, std::span<const Out
     if (copy_.delivers(at)) {
       torn += copy_.outcome(at) == Outcome::torn ? 1U : 0U;
       copy_.keep(*attachment_, at, kept);
+      following_.links.delivered(choices_[done].ordinal);
       time = copy_.time(kept++);
     } else if (copy_.outcome(at) == Outcome::gone) {
       accounting_.lose(1);
@@ -294,7 +304,7 @@ Result<std::uint64_t> Reader::copy_steps(std::uint64_t kept, std::span<const Out
     }
   }
   accounting_.deliver(kept - before, torn, (kept - before) * attachment_->step_bytes());
-  pace_.note(copy_.copied());
+  following_.pace.note(copy_.copied());
   selection_.pass_copied(choices_, done, time);
   attachment_->release(selection_.needed_steps());
   copy_.shrink(kept);

@@ -24,6 +24,7 @@
 #include "series/attachment.hpp"
 #include "series/batch_copy.hpp"
 #include "series/collective.hpp"
+#include "series/links_wait.hpp"
 #include "series/pace.hpp"
 #include "series/reader_options.hpp"
 #include "series/series.hpp"
@@ -89,6 +90,11 @@ class Reader {
     std::uint64_t max_steps = UINT64_MAX;  // the number of steps that it would copy at most
     bool over = false;                     // the deadline has passed, or there was an interrupt
   };
+  // What a follower adapts to.
+  struct Following {
+    Pace pace;
+    LinksWait links;
+  };
   struct Plan {  // what the ranks have agreed for one turn; its ordinals are in choices_
     Outlook outlook = Outlook::waiting;
     std::uint64_t at_least = 0;
@@ -138,7 +144,7 @@ class Reader {
   Accounting accounting_;
   StepSelection selection_;
   BatchCopy copy_;
-  Pace pace_;
+  Following following_;
   std::unique_ptr<Attachment> attachment_;  // nullptr: closed
   std::unique_ptr<Attachment> next_;        // to a newer incarnation; not complete yet
   std::vector<StepSelection::Choice> choices_;

@@ -206,7 +206,8 @@ void Reader::adopt(std::uint64_t first, From from) {
   incarnation_ = attachment_->record().incarnation;
   description_ = attachment_->describe();
   selection_.begin(first, from == From::step ? std::optional(options_.from_step) : std::nullopt);
-  pace_ = {};
+  following_ = {};
+  following_.links.begin(first, attachment_->record().slots);
   end_told_ = false;
 }
 

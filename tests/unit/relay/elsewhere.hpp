@@ -18,7 +18,8 @@ inline constexpr std::uint64_t window_steps = 4;
 
 class Elsewhere final : public FakeEnvironment, public message::Channels {
  public:
-  explicit Elsewhere(const testing::SeriesWorld& world) : FakeEnvironment(world, 1, "nowcast"), register_(world) {
+  explicit Elsewhere(const testing::SeriesWorld& world, channel::PeerId self = 1)
+      : FakeEnvironment(world, self, "nowcast"), register_(world, self) {
     node_number = 1;
     begin(0);
   }
@@ -89,9 +90,9 @@ class Elsewhere final : public FakeEnvironment, public message::Channels {
  private:
   class Register final : public testing::FileRegistry {
    public:
-    explicit Register(const testing::SeriesWorld& world)
-        : FileRegistry(world.directory(), 1, "nowcast", [](channel::PeerId) { return true; }) {}
-    Result<channel::PeerId> relay_of(std::uint16_t, std::uint64_t) override { return relay_peer; }
+    Register(const testing::SeriesWorld& world, channel::PeerId self)
+        : FileRegistry(world.directory(), self, "nowcast", [](channel::PeerId) { return true; }) {}
+    Result<channel::PeerId> relay_of(std::uint16_t node, std::uint64_t) override { return relay_peer + node; }
   };
   Register register_;
 };
