@@ -21,7 +21,9 @@
 #include "os/directory.hpp"
 #include "os/fork.hpp"
 #include "os/host.hpp"
+#include "universe/hub/roster.hpp"
 #include "universe/node_facts.hpp"
+#include "universe/node_marks.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -138,6 +140,19 @@ std::optional<std::int64_t> noticed_death(const std::string& directory) {
   return std::nullopt;
 }
 
+// May a member of the hub of this directory live on another node? All others have a page or a mark here.
+bool has_members_elsewhere(const std::string& directory) {
+  const auto present = Roster::present(directory);
+  if (!present) {
+    return true;
+  }
+  std::set<channel::PeerId> here;
+  for (const auto& run : seen_on_node(directory, *present)) {
+    here.insert(run.first);
+  }
+  return here.size() < present->size();
+}
+
 // Removes everything that only processes on this node have used.
 void keep_for_hub(const std::string& directory, std::int64_t now_s) {
   const auto names = os::list_directory(directory);
@@ -166,6 +181,7 @@ void remove_marks_of_death(const std::string& directory) {
 void keep_homes(const std::vector<std::string>& homes, CleanReport& report) {
   const auto now_s = seconds_since_1970();
   std::vector<std::pair<std::int64_t, std::string>> by_age;
+  by_age.reserve(homes.size());
   for (const auto& path : homes) {
     by_age.emplace_back(now_s - noticed_death(path).value_or(now_s), path);
   }
@@ -214,7 +230,7 @@ CleanReport clean_locked(const std::string& base, bool dry_run, const Caller& ca
   std::vector<std::string> homes;
   for (const auto& [path, facts] : directories) {
     auto why = why_dead(path, facts);
-    const bool home = is_home_of_hub(path);
+    const bool home = is_home_of_hub(path) && has_members_elsewhere(path);
     const bool run_lives = facts.boot_id == os::boot_id() && living.contains(facts.run_id);
     if (why.empty() || (run_lives && (home || path != caller.leaves))) {
       report.kept.push_back(path);

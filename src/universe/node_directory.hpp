@@ -19,7 +19,7 @@
 namespace couplet::universe {
 
 // The files of the hub in its node directory. A directory that has one of them is the home of a hub that has not ended
-// in order, and may be started again.
+// in order, and may be started again. It is kept if members of the hub may live on other nodes.
 inline constexpr const char* hub_key_file = "hub-key";
 inline constexpr const char* roster_file = "roster";
 [[nodiscard]] std::string hub_key_path(const std::string& directory);

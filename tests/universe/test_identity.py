@@ -87,7 +87,6 @@ def test_a_member_does_not_return_to_an_impostor_of_the_hub(make_world: MakeWorl
     world.resume_hub()
     assert ocean.ask("announce eta").startswith("announced ")
     ocean.leave()
-    world.clean()  # the impostor was killed, and what it needs to be started again is kept
 
 
 def test_a_hub_is_not_started_again_without_its_key(make_world: MakeWorld, tmp_path: Path) -> None:

@@ -115,6 +115,22 @@ EarlierMembers Roster::read(const std::string& directory) {
   return roster.earlier();
 }
 
+std::optional<std::vector<PeerRun>> Roster::present(const std::string& directory) {
+  Roster roster;
+  const auto text = read_file(fmt::format("{}/{}", directory, roster_file));
+  roster.take_file(text.value_or(std::string()));
+  if (!roster.is_known_) {
+    return std::nullopt;
+  }
+  std::vector<PeerRun> runs;
+  for (const auto& [peer, member] : roster.members_.ranks) {
+    if (member.state == PeerState::present) {
+      runs.push_back({peer, 1, member.state, member.incarnation, unknown_node});
+    }
+  }
+  return runs;
+}
+
 void Roster::take_file(const std::string& text) {
   std::string_view rest = text;
   bool known = false;
@@ -129,6 +145,7 @@ void Roster::take_file(const std::string& text) {
       break;
     }
   }
+  is_known_ = known;
   knows_tickets_ = known && knows_tickets_;
 }
 

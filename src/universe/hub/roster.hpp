@@ -9,12 +9,15 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.hpp"
 #include "os/descriptor.hpp"
+#include "universe/control.hpp"
 #include "universe/hub/earlier_members.hpp"
 #include "universe/hub/hub_event.hpp"
 #include "universe/hub/listener_calls.hpp"
@@ -31,6 +34,9 @@ class Roster {
   void open(const std::string& directory, bool continues);
   // Returns what the file in this directory says, without opening it for writing.
   static EarlierMembers read(const std::string& directory);
+  // Returns the ranks that are present according to that file, also if the universe was not complete; nothing if there
+  // is no such file.
+  static std::optional<std::vector<PeerRun>> present(const std::string& directory);
   // Returns what the earlier hub knew. Without programs and ranks if it knew nothing, or if the universe was not
   // complete.
   [[nodiscard]] EarlierMembers earlier() const;
@@ -68,6 +74,7 @@ class Roster {
   std::size_t lines_ = 0;
   // There was no earlier hub, or its file was read, and the same holds for all hubs before that one.
   bool knows_tickets_ = true;
+  bool is_known_ = false;  // take_file() was given a roster
   EarlierMembers members_;
   std::set<Address> reached_;
   std::map<channel::PeerId, Call> unproven_;  // one rank for each address that is being called

@@ -11,6 +11,7 @@
 #include "os/directory.hpp"
 #include "support/temporary_directory.hpp"
 #include "universe/hub/roster.hpp"
+#include "universe/node_marks.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -36,6 +37,7 @@ class HubHomeTest : public ::testing::Test {
     home->serve({});
     Roster roster;
     roster.open(home->directory(), false);
+    roster.add({.name = "joined"});  // on another node
     roster.add({.name = "complete", .programs = {{"ocean", 2, 0, true}, {"nowcast", 1, 2, true}}});
     roster.flush();
     return home->key().run_id();
@@ -78,6 +80,27 @@ TEST_F(HubHomeTest, AHubThatHasDiedLeavesWhatTheNextOneNeeds) {
   EXPECT_TRUE(left[0].starts_with("died-"));
   EXPECT_EQ((std::vector<std::string>{left.begin() + 1, left.end()}),
             (std::vector<std::string>{"hub-key", "node", "roster"}));
+}
+
+TEST_F(HubHomeTest, AHubThatDiesWithTheLastOfItsMembersLeavesNothing) {
+  auto home = entered(options());
+  home->serve({});
+  Roster roster;
+  roster.open(home->directory(), false);
+  for (const channel::PeerId peer : {0U, 1U}) {
+    roster.add({.name = "joined", .peer = peer, .incarnation = 3});
+  }
+  roster.flush();
+  ASSERT_TRUE(mark_left(home->directory(), 0, 3).ok());
+  ASSERT_TRUE(mark_left(home->directory(), 1, 2).ok());  // that is an earlier life
+  const auto run = home->key().run_id();
+  home.reset();
+  EXPECT_EQ(names(run).size(), 6U) << "rank 1 may live on another node";
+  home = entered(options(run));
+  home->serve({});
+  ASSERT_TRUE(mark_left(home->directory(), 1, 3).ok());
+  home.reset();
+  EXPECT_TRUE(names(run).empty());
 }
 
 // Fault: it removed the key, as a hub does whose universe has ended.
