@@ -1,7 +1,6 @@
 #include "channel/identity.hpp"
 
 #include <sodium.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -117,28 +116,6 @@ SharedCredentials HubKey::credentials() const {
   made->ticket.key = public_key_;
   made->hub_key = public_key_;
   return made;
-}
-
-Status HubKey::save(const std::string& path) const {
-  ::unlink(path.c_str());
-  return write_secret(path, seed_);
-}
-
-Result<HubKey> read_hub_key(const std::string& path, std::uint64_t run_id) {
-  const auto seed = read_secret(path);
-  if (seed.code() == Code::not_found) {
-    return fail(Code::config,
-                "the members of run {:016x} take back only a hub with the key of the first one, which {} does not "
-                "have: name the file that has it (--key-file)",
-                run_id, path);
-  }
-  COUPLET_TRY(seed.status());
-  HubKey key(*seed);
-  if (key.run_id() != run_id) {
-    return fail(Code::config, "{} has the key of the hub of run {:016x}, not of run {:016x}", path, key.run_id(),
-                run_id);
-  }
-  return key;
 }
 
 }  // namespace couplet::channel

@@ -59,16 +59,12 @@ class HubKey {
   [[nodiscard]] Signature sign(PeerId peer, std::uint16_t incarnation, const PublicKey& key) const noexcept;
   // Returns what the hub shows and proves in handshakes.
   [[nodiscard]] SharedCredentials credentials() const;
-  // Writes the seed to a file with mode 0600. A file that is there is replaced.
-  Status save(const std::string& path) const;
+  // For its file (hub_key_file.hpp).
+  [[nodiscard]] const SecretBytes& seed() const noexcept { return seed_; }
 
  private:
   SecretBytes seed_;
   PublicKey public_key_{};
 };
-
-// Reads the key of this run. Errors: config, with a text that says what to do, if the file does not exist or has the
-// key of another run; and those of read_secret().
-Result<HubKey> read_hub_key(const std::string& path, std::uint64_t run_id);
 
 }  // namespace couplet::channel

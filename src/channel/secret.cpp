@@ -9,14 +9,13 @@
 #include <cstdlib>
 
 #include "base/assert.hpp"
-#include "os/descriptor.hpp"
 #include "os/error.hpp"
 
 namespace couplet::channel {
 
 namespace {
 
-constexpr std::size_t longest_file_bytes = 256;
+constexpr std::string_view secret_kind = "the secret file";
 constexpr std::string_view white_space = " \t\r\n";
 
 [[nodiscard]] std::string home_directory() {
@@ -28,25 +27,25 @@ constexpr std::string_view white_space = " \t\r\n";
 }
 
 // Makes the folder of the file, and the missing folders above it, with mode 0700.
-Status make_folders(const std::string& path) {
+Status make_folders(const std::string& path, std::string_view what) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     const std::string folder = path.substr(0, slash);
     if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
       const int error = errno;
       struct stat information {};
       if (stat(folder.c_str(), &information) != 0) {
-        return os::system_failure(error, fmt::format("cannot make the folder {} for the secret", folder));
+        return os::system_failure(error, fmt::format("cannot make the folder {} for {}", folder, what));
       }
     }
   }
   return {};
 }
 
-Status write_all(const os::Descriptor& file, std::string_view text, const std::string& path) {
+Status write_all(const os::Descriptor& file, std::string_view text, const std::string& name) {
   while (!text.empty()) {
     const auto count = os::retry_interrupted([&] { return ::write(file.number(), text.data(), text.size()); });
     if (count < 0) {
-      return os::system_failure(errno, fmt::format("cannot write the secret file {}", path));
+      return os::system_failure(errno, fmt::format("cannot write {}", name));
     }
     text.remove_prefix(static_cast<std::size_t>(count));
   }
@@ -57,28 +56,62 @@ Status write_all(const os::Descriptor& file, std::string_view text, const std::s
 
 // Makes the file complete under another name, and then links it, so that no process ever reads a part of it. If several
 // processes do so, the first one wins.
-Status write_secret(const std::string& path, const Secret& secret) {
-  COUPLET_TRY(make_folders(path));
+Result<os::Descriptor> make_private_file(const std::string& path, const SecretBytes& bytes, std::string_view what) {
+  COUPLET_TRY(make_folders(path, what));
+  const auto name = fmt::format("{} {}", what, path);
   const std::string made = fmt::format("{}.{}.{:016x}", path, getpid(), [] {
     std::uint64_t number = 0;
     randombytes_buf(&number, sizeof(number));
     return number;
   }());
-  const int number = ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (number < 0) {
-    return os::system_failure(errno, fmt::format("cannot make the secret file {}", path));
+  os::Descriptor file(::open(made.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) {
+    return os::system_failure(errno, fmt::format("cannot make {}", name));
   }
-  const os::Descriptor file(number);
   std::array<char, 2 * secret_bytes + 1> digits{};
-  sodium_bin2hex(digits.data(), digits.size(), secret.bytes().data(), secret.bytes().size());
+  sodium_bin2hex(digits.data(), digits.size(), bytes.bytes().data(), bytes.bytes().size());
   digits.back() = '\n';
-  Status status = write_all(file, std::string_view(digits.data(), digits.size()), path);
+  Status status = write_all(file, std::string_view(digits.data(), digits.size()), name);
   sodium_memzero(digits.data(), digits.size());
-  if (status.ok() && ::link(made.c_str(), path.c_str()) != 0 && errno != EEXIST) {
-    status = os::system_failure(errno, fmt::format("cannot make the secret file {}", path));
+  if (status.ok() && ::link(made.c_str(), path.c_str()) != 0) {
+    status = os::system_failure(errno, fmt::format("cannot make {}", name));
   }
   ::unlink(made.c_str());
-  return status;
+  COUPLET_TRY(status);
+  return file;
+}
+
+PrivateText::~PrivateText() {
+  sodium_memzero(bytes.data(), bytes.size());
+}
+
+Status read_private(const os::Descriptor& file, const std::string& path, std::string_view what, PrivateText& text) {
+  struct stat information {};
+  if (fstat(file.number(), &information) != 0) {
+    return os::system_failure(errno, fmt::format("cannot read {} {}", what, path));
+  }
+  if (!S_ISREG(information.st_mode)) {
+    return fail(Code::config, "{} {} is not a file", what, path);
+  }
+  if (information.st_uid != geteuid()) {
+    return fail(Code::authentication, "{} {} belongs to user {}, not to user {}", what, path, information.st_uid,
+                geteuid());
+  }
+  if ((information.st_mode & 077U) != 0) {
+    return fail(Code::authentication, "{} {} has mode {:04o}: others may read it; use: chmod 600 {}", what, path,
+                information.st_mode & 07777U, path);
+  }
+  if (information.st_size > static_cast<off_t>(text.bytes.size())) {
+    return fail(Code::config, "{} {} is {} bytes long, at most {} are possible", what, path, information.st_size,
+                text.bytes.size());
+  }
+  const auto count =
+      os::retry_interrupted([&] { return ::pread(file.number(), text.bytes.data(), text.bytes.size(), 0); });
+  if (count < 0) {
+    return os::system_failure(errno, fmt::format("cannot read {} {}", what, path));
+  }
+  text.count = static_cast<std::size_t>(count);
+  return {};
 }
 
 SecretBytes::~SecretBytes() {
@@ -127,39 +160,16 @@ Result<std::string> secret_path() {
 }
 
 Result<Secret> read_secret(const std::string& path) {
-  const int number = os::retry_interrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
-  if (number < 0) {
-    return os::system_failure(errno, fmt::format("cannot read the secret file {}", path));
+  const os::Descriptor file(
+      os::retry_interrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
+  if (!file) {
+    return os::system_failure(errno, fmt::format("cannot read {} {}", secret_kind, path));
   }
-  const os::Descriptor file(number);
-  struct stat information {};
-  if (fstat(file.number(), &information) != 0) {
-    return os::system_failure(errno, fmt::format("cannot read the secret file {}", path));
-  }
-  if (!S_ISREG(information.st_mode)) {
-    return fail(Code::config, "the secret file {} is not a file", path);
-  }
-  if (information.st_uid != geteuid()) {
-    return fail(Code::authentication, "the secret file {} belongs to user {}, not to user {}", path, information.st_uid,
-                geteuid());
-  }
-  if ((information.st_mode & 077U) != 0) {
-    return fail(Code::authentication, "the secret file {} has mode {:04o}: others may read it; use: chmod 600 {}", path,
-                information.st_mode & 07777U, path);
-  }
-  if (information.st_size > static_cast<off_t>(longest_file_bytes)) {
-    return fail(Code::config, "the secret file {} is {} bytes long: it holds more than a secret", path,
-                information.st_size);
-  }
-  std::array<char, longest_file_bytes> text{};
-  const auto count = os::retry_interrupted([&] { return ::read(file.number(), text.data(), text.size()); });
-  if (count < 0) {
-    return os::system_failure(errno, fmt::format("cannot read the secret file {}", path));
-  }
-  auto secret = parse_secret(std::string_view(text.data(), static_cast<std::size_t>(count)));
-  sodium_memzero(text.data(), text.size());
+  PrivateText text;
+  COUPLET_TRY(read_private(file, path, secret_kind, text));
+  auto secret = parse_secret(text.view());
   if (!secret.ok()) {
-    return secret.status().within(fmt::format("the secret file {}", path));
+    return secret.status().within(fmt::format("{} {}", secret_kind, path));
   }
   return secret;
 }
@@ -170,7 +180,10 @@ Result<Secret> read_or_make_secret(const std::string& path) {
   if (secret.code() != Code::not_found) {
     return secret;
   }
-  COUPLET_TRY(write_secret(path, random_secret()));
+  const auto made = make_private_file(path, random_secret(), secret_kind);
+  if (!made.ok() && made.code() != Code::exists) {
+    return made.status();
+  }
   return read_secret(path);
 }
 

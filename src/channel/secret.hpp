@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/status.hpp"
+#include "os/descriptor.hpp"
 
 namespace couplet::channel {
 
@@ -46,7 +47,22 @@ Result<Secret> read_secret(const std::string& path);
 // Does the same. If the file does not exist, it is made with a random secret (and its folder, with mode 0700). If
 // several processes do so at the same time, all get the same secret.
 Result<Secret> read_or_make_secret(const std::string& path);
-// Writes the secret to a new file with mode 0600 (and makes its folder). If the file exists already, it stays as it is.
-Status write_secret(const std::string& path, const Secret& secret);
+
+// The text of a file that only its user may read. It is overwritten with zeros when it is destroyed.
+struct PrivateText {
+  std::array<char, 256> bytes{};
+  std::size_t count = 0;
+  PrivateText() = default;
+  PrivateText(const PrivateText&) = delete;
+  PrivateText& operator=(const PrivateText&) = delete;
+  ~PrivateText();
+  [[nodiscard]] std::string_view view() const noexcept { return {bytes.data(), count}; }
+};
+// Reads such a file, which is open. what: for texts, for example "the secret file". Errors: authentication, if the
+// file belongs to another user or other users may read it; config, if it is no regular file, or too long.
+Status read_private(const os::Descriptor& file, const std::string& path, std::string_view what, PrivateText& text);
+// Writes the bytes, in hexadecimal digits, to a new file with mode 0600 (and makes its folder), and returns it, open
+// for reading and writing. The file appears complete. Returns exists if the path exists already, which stays as it is.
+Result<os::Descriptor> make_private_file(const std::string& path, const SecretBytes& bytes, std::string_view what);
 
 }  // namespace couplet::channel

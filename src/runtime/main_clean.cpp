@@ -11,7 +11,8 @@ namespace {
 constexpr const char* usage =
     "usage: couplet-clean [--dry-run]\n"
     "Removes the run directories of this user on this node in which no process lives, below COUPLET_RUN_DIR or\n"
-    "/dev/shm/couplet-<uid>. Never touches runs with live processes, nor anything that is not a run directory.\n\n"
+    "/dev/shm/couplet-<uid>. A hub that has died here can no longer be started again after that. Never touches runs\n"
+    "with live processes, nor anything that is not a run directory.\n\n"
     "Exit status: 0; 1 something could not be done; 2 wrong options.\n";
 
 constexpr double max_lock_wait_s = 60;

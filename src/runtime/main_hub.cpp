@@ -1,5 +1,6 @@
 // couplet-hub: the rendezvous of a universe (universe/hub).
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -30,6 +31,13 @@ void allow_all_descriptors() {
   }
 }
 
+bool is_same_file(const std::string& one, const std::string& other) {
+  struct stat first {};
+  struct stat second {};
+  return ::stat(one.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
 Status serve(universe::HubCommand command) {
   const os::Descriptor stop = os::open_stop_signals();
   allow_all_descriptors();
@@ -37,6 +45,10 @@ Status serve(universe::HubCommand command) {
     COUPLET_TRY_VALUE(command.secret_file, channel::secret_path());
   }
   COUPLET_TRY_VALUE(command.server.secret, channel::read_or_make_secret(command.secret_file));
+  if (is_same_file(command.secret_file, command.server.key_file)) {
+    return fail(Code::argument, "--key-file is {}, which is the secret file: the hub's key needs a file of its own",
+                command.server.key_file);
+  }
   command.server.make_lane = runtime::tcp_control_lanes();
   command.server.note = [](const std::string& text) { std::fprintf(stderr, "couplet-hub: %s\n", text.c_str()); };
   COUPLET_TRY_VALUE(const auto server, universe::HubServer::open(std::move(command.server)));

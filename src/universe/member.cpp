@@ -154,7 +154,7 @@ Status Member::take(const ControlConnection::Arrived& arrived) {
 
 Status Member::heard(AdmittedMessage& message) {
   if (directory_ != nullptr && message.run_id != run_id_) {
-    refused_ = fail(Code::mismatch, "the hub at {} serves another universe now", options_.hub);
+    refusal_.final = fail(Code::mismatch, "the hub at {} serves another universe now", options_.hub);
     return {};
   }
   admitted_ = true;
@@ -175,7 +175,7 @@ Status Member::heard(PlacedMessage& message) {
     ranks += program.size;
   }
   if (page_ != nullptr || relay != options_.relay || (!relay && message.peer >= ranks)) {
-    refused_ = fail(Code::protocol, "the hub gives this process the impossible number {}", message.peer);
+    refusal_.final = fail(Code::protocol, "the hub gives this process the impossible number {}", message.peer);
     return {};
   }
   placed_ = true;
@@ -190,7 +190,7 @@ Status Member::heard(PlacedMessage& message) {
                         .signature = message.signature};
   credentials.hub_key = connection_->peer().key;
   if (!channel::is_signed_by(*credentials.hub_key, run_id_, credentials.ticket)) {
-    refused_ = fail(Code::protocol, "the hub's signature of the ticket of this process is wrong");
+    refusal_.final = fail(Code::protocol, "the hub's signature of the ticket of this process is wrong");
     return {};
   }
   options_.credentials = std::make_shared<const channel::Credentials>(credentials);
@@ -278,13 +278,24 @@ Status Member::heard(RefusedMessage& message) {
   if (message.code == Code::not_yet) {
     return {};  // the hub ends this connection; this process dials again
   }
-  refused_ = Status(message.code, message.text);
-  if (!refused_.error()) {
-    refused_ = {Code::protocol, message.text};
+  Status why(message.code, message.text);
+  if (!why.error()) {
+    why = {Code::protocol, message.text};
   }
-  if (complete_) {  // a hub that was started again: calls that wait for it are told why at once
-    hub_status_ =
-        fail(Code::hub_lost, "the hub at {} does not take this process back: {}", options_.hub, refused_.text());
+  // If this process counts as lost, that is final. Any other reason of a hub that was started again may go with that
+  // hub, which may have wrong options, and be replaced by another one.
+  const bool final = !complete_ || why.code() == Code::peer_lost;
+  if (final) {
+    refusal_.final = why;
+  }
+  if (!complete_) {
+    return {};
+  }
+  refusal_.on_this_connection = true;
+  hub_status_ = fail(Code::hub_lost, "the hub at {} does not take this process back: {}", options_.hub, why.text());
+  if (std::exchange(refusal_.noted, why.text()) != why.text() && options_.note) {
+    options_.note(hub_status_.text() +
+                  (final ? "; this process goes on without it" : "; this process goes on without it, and asks again"));
   }
   return {};
 }

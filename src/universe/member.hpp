@@ -157,7 +157,12 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   bool reached_again_ = false;  // it was lost, and the hub was dialed again
   bool introduced_ = false;     // this process has named itself on this connection
   bool broken_ = false;         // this connection has ended, and that was noted
-  Status refused_;
+  struct Refusal {
+    Status final;       // this process is not dialing any longer
+    std::string noted;  // why a hub that was started again does not take this process back
+    bool on_this_connection = false;
+  };
+  Refusal refusal_;
   Status hub_status_;
   std::string hub_says_over_;
   Redial redial_;

@@ -101,8 +101,8 @@ Status Member::join() {
   introduce();
   const auto step = [&](const auto& done, const char* what) -> Status {
     const auto hub_stays_away = [&] { return !hub_status_.ok() && (!answers_may_come() || os::now_ns() >= deadline); };
-    auto status = wait([&] { return done() || !refused_.ok() || hub_stays_away(); }, patience, what);
-    COUPLET_TRY(refused_);
+    auto status = wait([&] { return done() || !refusal_.final.ok() || hub_stays_away(); }, patience, what);
+    COUPLET_TRY(refusal_.final);
     return done() || !hub_stays_away() ? status : hub_status_;
   };
   COUPLET_TRY(step([&] { return admitted_; }, "the hub's answer"));
@@ -152,6 +152,7 @@ Status Member::dial() {
                                             fmt::format("the hub at {}", options_.hub), options_.make_lane);
   broken_ = false;
   introduced_ = false;
+  refusal_.on_this_connection = false;
   reached_again_ = reached_;
   return {};
 }

@@ -50,7 +50,7 @@ std::vector<PeerRun> exceptions_of(const std::vector<PeerInfo>& ranks,
 }  // namespace
 
 bool Member::hub_may_return() const {
-  return reached_ && hub_says_over_.empty() && refused_.ok() && !goodbye_;
+  return reached_ && hub_says_over_.empty() && refusal_.final.ok() && !goodbye_;
 }
 
 // Is the hub there, or away for so short a time that it is worth waiting?
@@ -77,13 +77,13 @@ void Member::hub_lost(const Status& why) {
     hub_status_ = fail(Code::hub_lost, "the hub at {} has ended: {}", options_.hub, hub_says_over_);
     return;
   }
-  if (!refused_.ok() && complete_) {
+  if (refusal_.on_this_connection) {
     hub_status_ =
-        fail(Code::hub_lost, "the hub at {} does not take this process back: {}", options_.hub, refused_.text());
-  } else {
-    hub_status_ = fail(Code::hub_lost, "the hub at {} is lost: {}", options_.hub, why.text());
+        fail(Code::hub_lost, "the hub at {} does not take this process back: {}", options_.hub, refusal_.noted);
+    return;
   }
-  if (reached_ && options_.note && complete_ && (was_there || !refused_.ok())) {
+  hub_status_ = fail(Code::hub_lost, "the hub at {} is lost: {}", options_.hub, why.text());
+  if (reached_ && options_.note && complete_ && was_there) {
     options_.note(hub_status_.text() + "; this process goes on without it");
   }
 }
@@ -160,6 +160,7 @@ void Member::hub_is_back() {
     return;
   }
   hub_status_ = {};
+  refusal_.noted.clear();
   hub_lost_ns_ = 0;
   redial_.reached();
   contacts_asked_.clear();

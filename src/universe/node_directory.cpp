@@ -1,5 +1,6 @@
 #include "universe/node_directory.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <optional>
@@ -15,10 +17,13 @@
 #include <utility>
 
 #include "os/clock.hpp"
+#include "os/descriptor.hpp"
 #include "os/directory.hpp"
 #include "os/fork.hpp"
 #include "os/host.hpp"
+#include "universe/hub/roster.hpp"
 #include "universe/node_facts.hpp"
+#include "universe/node_marks.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -30,6 +35,9 @@ constexpr const char* byte_order_suffix = std::endian::native == std::endian::bi
 constexpr std::uint64_t max_tidy_wait_ns = 5'000'000'000;
 
 constexpr std::string_view keeper_prefix = "keeper-";
+// The mark of the home of a hub that was found dead, with the time in seconds since 1970.
+constexpr std::string_view died_prefix = "died-";
+constexpr std::size_t died_digits = 16;
 
 bool lockable(const std::string& name) {
   return name.starts_with("page-") || name.starts_with(keeper_prefix);
@@ -107,8 +115,91 @@ Status remove_run(const std::string& directory) {
   return os::remove_directory(directory);
 }
 
+// Is a file of this name kept in the home of a dead hub? It is what the next hub of the run reads.
+bool is_kept_for_hub(const std::string& name) {
+  return name == node_facts_file || name == hub_key_file || name == roster_file || name.starts_with(died_prefix) ||
+         name.starts_with("epoch-") || name.starts_with("number-") || name.starts_with("left-");
+}
+
+std::int64_t seconds_since_1970() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// Returns when it was noticed that the hub of this directory has died, or nothing if it was not yet.
+std::optional<std::int64_t> noticed_death(const std::string& directory) {
+  const auto names = os::list_directory(directory);
+  for (const auto& name : names.ok() ? *names : std::vector<std::string>()) {
+    std::int64_t seconds = 0;
+    const auto digits = std::string_view(name).substr(std::min(died_prefix.size(), name.size()));
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds, 16);
+    if (name.starts_with(died_prefix) && digits.size() == died_digits && error == std::errc() &&
+        end == digits.data() + digits.size()) {
+      return seconds;
+    }
+  }
+  return std::nullopt;
+}
+
+// May a member of the hub of this directory live on another node? All others have a page or a mark here.
+bool has_members_elsewhere(const std::string& directory) {
+  const auto present = Roster::present(directory);
+  if (!present) {
+    return true;
+  }
+  std::set<channel::PeerId> here;
+  for (const auto& run : seen_on_node(directory, *present)) {
+    here.insert(run.first);
+  }
+  return here.size() < present->size();
+}
+
+// Removes everything that only processes on this node have used.
+void keep_for_hub(const std::string& directory, std::int64_t now_s) {
+  const auto names = os::list_directory(directory);
+  for (const auto& name : names.ok() ? *names : std::vector<std::string>()) {
+    if (!is_kept_for_hub(name)) {
+      static_cast<void>(os::remove_directory(fmt::format("{}/{}", directory, name)));
+    }
+  }
+  if (!noticed_death(directory)) {
+    const auto path = fmt::format("{}/{}{:016x}", directory, died_prefix, now_s);
+    const os::Descriptor mark(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  }
+}
+
+// A process lives in the directory again.
+void remove_marks_of_death(const std::string& directory) {
+  const auto names = os::list_directory(directory);
+  for (const auto& name : names.ok() ? *names : std::vector<std::string>()) {
+    if (name.starts_with(died_prefix)) {
+      static_cast<void>(os::remove_file(fmt::format("{}/{}", directory, name)));
+    }
+  }
+}
+
+// Keeps the homes of the hubs that died last, and removes the others.
+void keep_homes(const std::vector<std::string>& homes, CleanReport& report) {
+  const auto now_s = seconds_since_1970();
+  std::vector<std::pair<std::int64_t, std::string>> by_age;
+  by_age.reserve(homes.size());
+  for (const auto& path : homes) {
+    by_age.emplace_back(now_s - noticed_death(path).value_or(now_s), path);
+  }
+  std::sort(by_age.begin(), by_age.end());
+  for (std::size_t index = 0; index < by_age.size(); ++index) {
+    const auto& [age_s, path] = by_age[index];
+    if (index < max_kept_homes && age_s < max_kept_home_s) {
+      keep_for_hub(path, now_s);
+      report.kept.push_back(path);
+    } else if (remove_run(path).ok()) {
+      report.removed.push_back({path, "its hub has died long ago, or many others have died since"});
+    }
+  }
+}
+
 // What the caller of clean_locked() is about to do.
 struct Caller {
+  bool removes_homes = false;               // of hubs that have died
   std::optional<std::uint64_t> enters_run;  // this run lives, also if no lock of it is held here
   std::string leaves;                       // this directory is removed if it is dead, also if its run lives
 };
@@ -136,15 +227,25 @@ CleanReport clean_locked(const std::string& base, bool dry_run, const Caller& ca
       }
     }
   }
+  std::vector<std::string> homes;
   for (const auto& [path, facts] : directories) {
-    const auto why = why_dead(path, facts);
-    const bool proves = facts.boot_id == os::boot_id() && living.contains(facts.run_id) && path != caller.leaves;
-    if (why.empty() || proves) {
+    auto why = why_dead(path, facts);
+    const bool home = is_home_of_hub(path) && has_members_elsewhere(path);
+    const bool run_lives = facts.boot_id == os::boot_id() && living.contains(facts.run_id);
+    if (why.empty() || (run_lives && (home || path != caller.leaves))) {
       report.kept.push_back(path);
-    } else if (dry_run || remove_run(path).ok()) {
+      continue;
+    }
+    if (home && !caller.removes_homes) {
+      homes.push_back(path);
+      continue;
+    }
+    why += home ? ", and its hub, which has not ended in order, can no longer be started again" : "";
+    if (dry_run || remove_run(path).ok()) {
       report.removed.push_back({path, why});
     }
   }
+  keep_homes(homes, report);
   return report;
 }
 
@@ -193,6 +294,22 @@ Result<NodeFacts> facts_for(const std::string& path, std::uint64_t run_id, const
 
 }  // namespace
 
+std::string hub_key_path(const std::string& directory) {
+  return fmt::format("{}/{}", directory, hub_key_file);
+}
+
+bool is_home_of_hub(const std::string& directory) {
+  struct stat facts {};
+  return ::lstat(hub_key_path(directory).c_str(), &facts) == 0 ||
+         ::lstat(fmt::format("{}/{}", directory, roster_file).c_str(), &facts) == 0;
+}
+
+std::vector<std::string> NodeDirectory::paths(const std::string& base, std::uint64_t run_id, const std::string& name) {
+  auto path = fmt::format("{}/{:016x}{}{}{}", base, run_id, name.empty() ? "" : "-", name, byte_order_suffix);
+  auto of_this_boot = path + "-" + os::boot_id().substr(0, 8);
+  return {std::move(path), std::move(of_this_boot)};
+}
+
 NodeDirectory::NodeDirectory(std::string base, std::string path, std::string key, std::string keeper_path,
                              std::unique_ptr<os::LifeLock> keeper)
     : base_(std::move(base)),
@@ -212,16 +329,18 @@ Result<std::unique_ptr<NodeDirectory>> NodeDirectory::enter(const std::string& b
     COUPLET_TRY(os::make_private_directory(base));  // fails if another user has made it
   }
   COUPLET_TRY_VALUE(const auto lock, BaseLock::take(base, wait));
-  clean_locked(base, false, {.enters_run = run_id, .leaves = {}});
-  auto path = fmt::format("{}/{:016x}{}{}{}", base, run_id, name.empty() ? "" : "-", name, byte_order_suffix);
+  clean_locked(base, false, {.enters_run = run_id});
+  const auto possible = paths(base, run_id, name);
+  auto path = possible.front();
   COUPLET_TRY(os::make_private_directory(path));
   COUPLET_TRY_VALUE(auto facts, facts_for(path, run_id, name));
   if (facts.boot_id != os::boot_id()) {  // a file system that hosts share: another host has this directory of the run
-    path += "-" + os::boot_id().substr(0, 8);
+    path = possible.back();
     COUPLET_TRY(os::make_private_directory(path));
     COUPLET_TRY_VALUE(facts, facts_for(path, run_id, name));
   }
   remove_dead_keepers(path);
+  remove_marks_of_death(path);
   auto keeper_path = new_keeper_path(path);
   COUPLET_TRY_VALUE(auto keeper, os::LifeLock::take(keeper_path));
   return std::unique_ptr<NodeDirectory>(
@@ -237,9 +356,16 @@ NodeDirectory::~NodeDirectory() {
   keeper_.reset();
   if (lock.ok()) {
     // This removes this directory if no other process is in it, and what others have left.
-    clean_locked(base_, false, {.enters_run = std::nullopt, .leaves = path_});
+    if (!leaves_as_it_is_) {
+      clean_locked(base_, false, {.leaves = path_});
+    }
     lock->tidy();
   }
+}
+
+void NodeDirectory::forget_hub() const {
+  static_cast<void>(os::remove_file(hub_key_path(path_)));
+  static_cast<void>(os::remove_file(fmt::format("{}/{}", path_, roster_file)));
 }
 
 Result<CleanReport> clean(const std::string& base, bool dry_run, const LockWait& wait) {
@@ -248,7 +374,7 @@ Result<CleanReport> clean(const std::string& base, bool dry_run, const LockWait&
     return CleanReport{};
   }
   COUPLET_TRY_VALUE(const auto lock, BaseLock::take(base, wait));
-  auto report = clean_locked(base, dry_run);
+  auto report = clean_locked(base, dry_run, {.removes_homes = true});
   lock.tidy();
   return report;
 }

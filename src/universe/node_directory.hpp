@@ -18,6 +18,17 @@
 
 namespace couplet::universe {
 
+// The files of the hub in its node directory. A directory that has one of them is the home of a hub that has not ended
+// in order, and may be started again. It is kept if members of the hub may live on other nodes.
+inline constexpr const char* hub_key_file = "hub-key";
+inline constexpr const char* roster_file = "roster";
+[[nodiscard]] std::string hub_key_path(const std::string& directory);
+[[nodiscard]] bool is_home_of_hub(const std::string& directory);
+
+// How long, and for how many hubs, the home of a hub that has died is kept. The oldest go first.
+inline constexpr std::int64_t max_kept_home_s = 7 * 24 * 3600;
+inline constexpr std::size_t max_kept_homes = 64;
+
 class NodeDirectory {
  public:
   // Enters the directory of the run. Makes base and directory if they do not exist, removes the keepers of processes
@@ -26,11 +37,19 @@ class NodeDirectory {
   // else has the directory's name; timeout or interrupted, if another process holds the lock of the base.
   static Result<std::unique_ptr<NodeDirectory>> enter(const std::string& base, std::uint64_t run_id,
                                                       const std::string& name, const LockWait& wait);
-  // Removes the keeper, and every dead directory, including this one if no other process is in it. Does nothing in a
-  // forked child.
+  // Removes the keeper, and every dead directory, including this one if no other process is in it. Of the home of a hub
+  // that has died, only what is needed to start it again is kept. Does nothing in a forked child.
   ~NodeDirectory();
   NodeDirectory(const NodeDirectory&) = delete;
   NodeDirectory& operator=(const NodeDirectory&) = delete;
+
+  // Returns the paths that the directory of a run may have on this host. None has to exist, and nothing is made.
+  [[nodiscard]] static std::vector<std::string> paths(const std::string& base, std::uint64_t run_id,
+                                                      const std::string& name);
+  // If true, the end removes the keeper, and nothing else.
+  void leave_as_it_is(bool wanted) noexcept { leaves_as_it_is_ = wanted; }
+  // Removes the files of a hub that will not be started again.
+  void forget_hub() const;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   // A text that is the same for all processes that share this directory, and different for any other directory on any
@@ -46,6 +65,7 @@ class NodeDirectory {
   std::string keeper_path_;
   std::unique_ptr<os::LifeLock> keeper_;
   std::uint64_t generation_;
+  bool leaves_as_it_is_ = false;
 };
 
 struct Leftover {
@@ -59,7 +79,8 @@ struct CleanReport {
 };
 
 // Removes the node directories of this user in which no lock is held, unless another host may still use them, or
-// processes of the same run live in another directory of `base`. Other entries of `base` are neither touched nor
+// processes of the same run live in another directory of `base`. It also removes the homes of hubs that have died,
+// which can then not be started again; `why` says so. Other entries of `base` are neither touched nor
 // reported. Returns ok with an empty report if `base` does not exist; timeout or interrupted if another process holds
 // the lock of the base.
 Result<CleanReport> clean(const std::string& base, bool dry_run, const LockWait& wait);

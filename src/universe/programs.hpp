@@ -28,6 +28,20 @@ Result<std::vector<ProgramSpec>> parse_programs(std::string_view text);
 Status check_programs(const std::vector<ProgramSpec>& programs);
 // Returns argument if the name is not 1 to 63 letters, digits, '_', '-' or '.', beginning with a letter or digit.
 Status check_program_name(std::string_view name);
+// Returns, for example, "ocean:2,nowcast:1,follower", of programs with a name and a size, which is 0 if it is unknown.
+template <typename Programs>
+[[nodiscard]] std::string programs_text(const Programs& programs) {
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& program : programs) {
+    if (++count > 20) {
+      return text + fmt::format(" and {} more", programs.size() - 20);
+    }
+    text += fmt::format("{}{}{}", text.empty() ? "" : ",", program.name,
+                        program.size > 0 ? fmt::format(":{}", program.size) : std::string());
+  }
+  return text;
+}
 // Returns, for example, "'ocean', 'nowcast' and 'follower'".
 [[nodiscard]] std::string quoted_list(const std::vector<std::string>& names);
 // Returns, for example, "a, b and c".

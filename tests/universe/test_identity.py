@@ -33,6 +33,37 @@ def test_a_member_that_presents_itself_as_another_rank_is_refused_by_a_rank(make
         four.go_on()
 
 
+def test_no_two_processes_have_tickets_of_one_rank_and_incarnation(make_world: MakeWorld) -> None:
+    """Fault: a process that ended between its ticket and its arrival left a key with which it posed as the rank."""
+    world = make_world("ocean:1,victim:1,guest:1?")
+
+    def vanish(program: str) -> str:
+        thief = Member(world, program, 0, 1, "--vanish")
+        said = thief.hear()
+        assert thief.process.wait(WATCHDOG_S) == 1
+        return said
+
+    assert vanish("ocean").endswith("the ticket of universe rank 0 (incarnation 0)")
+    ocean = Member(world, "ocean", 0, 1, **PATIENT)
+    victim = Member(world, "victim", 0, 1, **PATIENT)
+    assert ocean.joined().incarnation == 64, "no lower number, which others would take for that of a process before it"
+    assert victim.joined().incarnation == 0
+    assert victim.ask("alive 0") == "alive ok"
+    ocean.kill()
+    assert victim.ask("lost").startswith("lost 0 ")
+    assert vanish("ocean").endswith("(incarnation 65)")
+    assert vanish("guest").endswith("the ticket of universe rank 2 (incarnation 0)")
+    world.kill_hub()
+    world.resume_hub()
+    ocean = Member(world, "ocean", 0, 1, **PATIENT)
+    guest = Member(world, "guest", 0, 1, **PATIENT)
+    victim.ask_until("find nothing 0", "COUPLET_NOT_YET COUPLET_NOT_YET")
+    assert ocean.joined().incarnation == 66
+    assert guest.joined().incarnation == 64
+    for member in (ocean, victim, guest):
+        member.leave()
+
+
 def test_a_member_does_not_return_to_an_impostor_of_the_hub(make_world: MakeWorld) -> None:
     """A process that has the secret listens where the hub was."""
     world = make_world("ocean:1")

@@ -24,6 +24,10 @@ struct EarlierMembers {
   std::vector<ProgramInfo> programs;
   // Those that have been there. The ranks that are missing here have never been there.
   std::map<channel::PeerId, EarlierMember> ranks;
+  // The greatest incarnation for which a ticket was signed, if it may be greater than the one that is known otherwise;
+  // also of relays, and also if the universe was not complete.
+  std::map<channel::PeerId, std::uint16_t> tickets;
+  bool tickets_are_known = true;  // false: nobody knows which tickets the hubs before have signed
 };
 
 }  // namespace couplet::universe

@@ -13,7 +13,8 @@
 namespace couplet::universe {
 
 struct HubEvent {
-  // joined, waiting, complete, left, lost, cut_off, rejoined, series, opened, closed, dropped or over
+  // joined, waiting, complete, left, lost, cut_off, rejoined, series, opened, closed, dropped or over; and, for the
+  // roster only, ticket: the hub has signed one for this peer and incarnation
   std::string name;
   std::string program;
   std::int32_t rank = -1;

@@ -74,20 +74,20 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// A hub that is started again has the key of the hub before it, by which the members know it.
-Status take_key(HubServerOptions& options, const std::string& directory) {
-  const auto path = options.key_file.empty() ? directory + "/hub-key" : options.key_file;
-  if (options.hub.restarted) {
-    COUPLET_TRY_VALUE(options.key, channel::read_hub_key(path, options.hub.run_id));
-  } else {
-    COUPLET_TRY(options.key->save(path));
-  }
-  options.hub.sign = [key = *options.key](channel::PeerId peer, std::uint16_t incarnation,
-                                          const channel::PublicKey& member) {
+// Chooses the key. A hub that is started again has the key of the hub before it, by which the members know it.
+Result<std::unique_ptr<HubHome>> prepare_home(HubServerOptions& options) {
+  COUPLET_TRY_VALUE(auto home, HubHome::prepare({.run_directory = options.run_directory,
+                                                 .node_name = options.node_name,
+                                                 .key_file = options.key_file,
+                                                 .resumed_run = options.hub.restarted ? options.hub.run_id : 0,
+                                                 .programs = options.hub.programs}));
+  options.hub.run_id = home->key().run_id();
+  options.hub.sign = [key = home->key()](channel::PeerId peer, std::uint16_t incarnation,
+                                         const channel::PublicKey& member) {
     return key.sign(peer, incarnation, member);
   };
-  options.credentials = options.key->credentials();
-  return {};
+  options.credentials = home->key().credentials();
+  return home;
 }
 
 }  // namespace
@@ -99,27 +99,30 @@ HubServer::HubServer(HubServerOptions options, os::Descriptor listener, const os
       endpoint_(endpoint),
       unproven_(unproven_limits()) {}
 
-HubServer::~HubServer() = default;
+HubServer::~HubServer() {
+  if (state_ != nullptr && state_->over()) {
+    home_->end();
+  }
+}
 
 Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
   COUPLET_TRY(check_programs(options.hub.programs));
-  if (!options.hub.restarted) {
-    options.key.emplace(channel::random_secret());
-    options.hub.run_id = options.key->run_id();
-  }
   COUPLET_TRY(take_bounds(options.hub));
+  COUPLET_TRY_VALUE(auto home, prepare_home(options));
   options.hub.settings["encrypt"] = options.protection == channel::Protection::encrypted ? "true" : "false";
   options.hub.settings["authenticate"] = options.protection == channel::Protection::authenticated ? "true" : "false";
   COUPLET_TRY_VALUE(const auto wanted, os::resolve(options.listen));
   COUPLET_TRY_VALUE(auto listener, os::listen_tcp(wanted, listen_backlog));
   COUPLET_TRY_VALUE(const auto endpoint, os::local_endpoint(listener));
   auto server = std::unique_ptr<HubServer>(new HubServer(std::move(options), std::move(listener), endpoint));
+  server->home_ = std::move(home);
   COUPLET_TRY(server->events_.open(server->options_.events));
-  COUPLET_TRY_VALUE(server->directory_,
-                    NodeDirectory::enter(server->options_.run_directory, server->run_id_, server->options_.node_name,
-                                         {os::now_ns() + max_lock_wait_ns}));
-  COUPLET_TRY(take_key(server->options_, server->directory_->path()));
-  const auto bell = os::bell_path(server->directory_->path(), channel::hub_peer);
+  COUPLET_TRY(server->home_->enter({os::now_ns() + max_lock_wait_ns}));
+  if (!server->home_->is_locked() && server->options_.note) {
+    server->options_.note("the file with the key of this hub cannot be locked: a second hub of the run is not noticed");
+  }
+  const auto& directory = server->home_->directory();
+  const auto bell = os::bell_path(directory, channel::hub_peer);
   COUPLET_TRY(os::remove_file(bell));
   COUPLET_TRY_VALUE(server->doorbell_, os::Doorbell::open(bell, server->flag_));
   COUPLET_TRY(server->doorbell_->watch(server->listener_.number(), false));
@@ -129,9 +132,9 @@ Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
     return found != clients->end() && has_unheard(*found->second.connection);
   };
   if (server->options_.hub.restarted) {
-    server->options_.hub.first_epoch = begin_epoch(server->directory_->path());
+    server->options_.hub.first_epoch = begin_epoch(directory);
   }
-  server->roster_.open(server->directory_->path(), server->options_.hub.restarted);
+  server->roster_.open(directory, server->options_.hub.restarted);
   server->options_.hub.earlier = server->roster_.earlier();
   server->state_ = std::make_unique<HubState>(server->options_.hub);
   return server;
@@ -158,6 +161,7 @@ void HubServer::stop(const std::string& why) {
 }
 
 bool HubServer::turn(std::uint64_t timeout_ns) {
+  home_->serve(endpoint_);
   std::array<int, 64> descriptors{};
   const auto before = schedule_.clock.now_ns(os::now_ns());
   const auto due = state_->due_ns();
@@ -436,7 +440,7 @@ void HubServer::look_at_locks(std::uint64_t now_ns) {
     return;
   }
   schedule_.next_lock_look_ns = now_ns + look_every_ns / 2;
-  for (const auto& run : seen_on_node(directory_->path(), state_->awaited())) {
+  for (const auto& run : seen_on_node(home_->directory(), state_->awaited())) {
     state_->seen(run, "its process has ended without leaving", now_ns);
   }
 }
@@ -449,7 +453,9 @@ void HubServer::call_cut_off(std::uint64_t now_ns) {
 
 void HubServer::write_events() {
   for (const auto& event : state_->take_events()) {
-    events_.add(event, seconds_since_1970());
+    if (event.name != "ticket") {
+      events_.add(event, seconds_since_1970());
+    }
     roster_.add(event);
   }
   events_.flush();

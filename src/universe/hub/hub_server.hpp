@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,9 +24,9 @@
 #include "os/socket.hpp"
 #include "universe/control_connection.hpp"
 #include "universe/hub/event_writer.hpp"
+#include "universe/hub/hub_home.hpp"
 #include "universe/hub/hub_state.hpp"
 #include "universe/hub/roster.hpp"
-#include "universe/node_directory.hpp"
 
 namespace couplet::universe {
 
@@ -45,9 +44,7 @@ struct HubServerOptions {
   channel::Secret secret;
   // The file with the key of this hub; "": it is in the node directory. A hub that is started again reads it.
   std::string key_file;
-  // Set by HubServer::open().
-  std::optional<channel::HubKey> key;
-  channel::SharedCredentials credentials;
+  channel::SharedCredentials credentials;  // set by HubServer::open()
   LaneMaker make_lane;
   channel::Protection protection = channel::Protection::none;
   std::string run_directory;
@@ -112,6 +109,7 @@ class HubServer {
 
   HubServerOptions options_;
   std::uint64_t run_id_ = 0;
+  std::unique_ptr<HubHome> home_;
   os::Descriptor listener_;
   os::Endpoint endpoint_;
   bool listening_ = false;
@@ -119,7 +117,6 @@ class HubServer {
   bool noted_no_descriptor_ = false;
   std::uint64_t deaf_until_ns_ = 0;  // until then no caller is accepted, since no descriptor was left
   std::unique_ptr<HubState> state_;
-  std::unique_ptr<NodeDirectory> directory_;
   os::SleepFlag flag_;
   std::unique_ptr<os::Doorbell> doorbell_;
   EventWriter events_;

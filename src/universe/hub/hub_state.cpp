@@ -9,6 +9,10 @@
 namespace couplet::universe {
 namespace {
 
+// A hub that does not know which tickets were signed before gives numbers from the epoch times this number on. An area
+// is marked with the low seven bits of an incarnation: the last one of before has to be a little behind the new one.
+constexpr std::uint32_t unknown_tickets_step = 129;
+
 std::uint64_t deadline(std::uint64_t now_ns, double timeout_s) noexcept {
   return os::deadline_after(timeout_s, now_ns);
 }
@@ -21,6 +25,25 @@ std::string relay_mode(const SettingMap& settings) {
 // missing: what Seats::missing() says, perhaps nothing.
 std::string waiting_also_for(const std::string& missing, const std::string& more) {
   return (missing.empty() ? "waiting for " : missing + ", and for ") + more;
+}
+
+// Returns the number of the next process that has this seat. No ticket with this number was signed before, also not by
+// an earlier hub. epoch: how often the hub was started again.
+std::uint32_t unused_incarnation(channel::PeerId peer, const Seat& seat, const EarlierMembers& earlier,
+                                 std::uint32_t epoch) {
+  std::uint32_t number = seat.next_incarnation;
+  bool skips = seat.forgotten;
+  if (const auto found = earlier.tickets.find(peer); found != earlier.tickets.end() && found->second >= number) {
+    number = found->second + 1U;
+    skips = true;
+  }
+  if (skips && seat.info.state == PeerState::absent) {  // nobody has heard of these processes
+    number = std::max<std::uint32_t>(number, unheard_incarnation);
+  }
+  if (!earlier.tickets_are_known) {
+    number = std::max(number, std::max(epoch, 1U) * unknown_tickets_step);
+  }
+  return number;
 }
 
 std::string doubtful_rank(std::size_t rank, const std::string& program, double patience_s) {
@@ -344,10 +367,23 @@ void HubState::place(ConnectionId connection, Client& client) {
     seat.next_incarnation = std::max(seat.next_incarnation, unheard_incarnation);
   }
   client.peer = seats_.peer_of(client.place);
+  const auto number = unused_incarnation(client.peer, seat, settings_.earlier, after_restart_.epoch);
+  if (number > max_incarnation) {
+    refuse(connection, client,
+           fail(Code::limit, "{} was started {} times, the most that are possible", client_name(client), number));
+    return;
+  }
+  // The number is used up from now on, even if the process is never present: it has the ticket.
+  client.incarnation = static_cast<std::uint16_t>(number);
+  seat.next_incarnation = static_cast<std::uint16_t>(number + 1U);
+  seat.forgotten = false;
   client.phase = Phase::placed;
-  const auto signature =
-      settings_.sign ? settings_.sign(client.peer, seat.next_incarnation, client.caller.key) : channel::Signature{};
-  outbox_.say(connection, PlacedMessage{client.peer, node, seat.next_incarnation, signature, seats_.infos()});
+  channel::Signature signature{};
+  if (settings_.sign) {
+    signature = settings_.sign(client.peer, client.incarnation, client.caller.key);
+    outbox_.note({.name = "ticket", .peer = client.peer, .incarnation = client.incarnation});
+  }
+  outbox_.say(connection, PlacedMessage{client.peer, node, client.incarnation, signature, seats_.infos()});
 }
 
 void HubState::take(ConnectionId connection, Client& client, const PresentMessage& message, std::uint64_t /*now_ns*/) {
@@ -357,7 +393,7 @@ void HubState::take(ConnectionId connection, Client& client, const PresentMessag
   }
   auto& seat = *seats_.find(client.place);
   seat.info.node = static_cast<std::uint16_t>(client.place.node);
-  seat.info.incarnation = seat.next_incarnation++;
+  seat.info.incarnation = client.incarnation;
   set_contact(seat.info, message.contact);
   seat.info.state = PeerState::present;
   client.phase = Phase::present;
@@ -430,10 +466,14 @@ void HubState::gone(ConnectionId connection, Client& client, PeerState state, co
   members_ -= client.place.relay ? 0 : 1;
   released_ -= client.phase == Phase::released ? 1 : 0;
   const bool was_present = client.phase == Phase::present || client.phase == Phase::released;
+  const bool has_only_a_ticket = client.phase == Phase::placed;
   client.phase = Phase::refused;
   series_.drop(connection);
   entering_.waiting[client.place.program].erase(connection);
   auto* const seat = seats_.find(client.place);
+  if (has_only_a_ticket && seat != nullptr) {
+    seat->forgotten = true;
+  }
   seats_.vacate(connection, client.place);
   if (!was_present) {
     return;

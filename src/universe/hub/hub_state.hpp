@@ -124,6 +124,7 @@ class HubState {
     Caller caller;
     Place place;
     channel::PeerId peer = 0;
+    std::uint16_t incarnation = 0;  // that of its ticket, once it is placed
     std::uint64_t since_ns = 0;
     std::uint64_t deadline_ns = UINT64_MAX;
     std::uint64_t next_note_ns = UINT64_MAX;

@@ -173,6 +173,7 @@ Status HubState::take_seat_again(ConnectionId connection, const RejoinMessage& m
   seat.info.state = PeerState::present;
   seat.info.node = message.node;
   seat.info.incarnation = message.incarnation;
+  seat.forgotten = false;
   seat.next_incarnation = std::max<std::uint16_t>(seat.next_incarnation, message.incarnation + 1U);
   set_contact(seat.info, message.contact);
   return {};
@@ -268,7 +269,6 @@ void HubState::await_members(std::uint64_t now_ns) {
       seat.info.state = PeerState::present;
       seat.info.node = unknown_node;
       seat.awaited = true;
-      seat.next_incarnation = std::max<std::uint16_t>(seat.next_incarnation, 1);
       absences_.add(peer, "it did not come back to the hub, which was started again",
                     {.cause = Absences::Cause::restart_of_the_hub,
                      .refusing_s = settings_.reset_patience_s,
@@ -313,12 +313,17 @@ void HubState::take_exceptions(const std::vector<PeerRun>& exceptions, std::uint
       if (seat == nullptr || !seat->awaited || run.incarnation < seat->info.incarnation) {
         continue;
       }
+      if (run.state == PeerState::absent && absences_.was_cut_off(peer)) {
+        continue;  // this member has not heard of it yet, but this hub has seen it
+      }
       if (run.incarnation > seat->info.incarnation) {
         seat->info.contacts = {};  // they were those of the earlier incarnation
         seat->info.contact_known = false;
       }
       seat->info.incarnation = run.incarnation;
-      seat->next_incarnation = std::max<std::uint16_t>(seat->next_incarnation, run.incarnation + 1U);
+      if (run.state != PeerState::absent) {
+        seat->next_incarnation = std::max<std::uint16_t>(seat->next_incarnation, run.incarnation + 1U);
+      }
       if (run.state != PeerState::present) {
         seen_one(peer, run.state, run.incarnation, "another member knew of it", now_ns);
       }
@@ -400,8 +405,8 @@ void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t inc
     --program.present;
     program.was_present = std::any_of(program.seats.begin(), program.seats.end(),
                                       [](const Seat& each) { return each.info.state != PeerState::absent; });
-    seat->next_incarnation = 0;
   } else {
+    seat->next_incarnation = std::max<std::uint16_t>(seat->next_incarnation, seat->info.incarnation + 1U);
     const bool lost = state == PeerState::lost;
     note(lost ? "lost" : "left", gone, lost ? fmt::format("{} is lost: {}", client_name(gone), why) : std::string());
     rank_gone(place, peer, now_ns);

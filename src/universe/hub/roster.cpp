@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -11,12 +12,13 @@
 #include <utility>
 
 #include "os/directory.hpp"
+#include "universe/node_directory.hpp"
 
 namespace couplet::universe {
 namespace {
 
-constexpr std::string_view file_name = "roster";
-constexpr std::string_view first_line = "couplet roster 1";
+constexpr std::string_view first_line = "couplet roster 2";
+constexpr std::string_view unknown_line = "tickets of before are not known";
 constexpr std::size_t max_roster_bytes = std::size_t{64} << 20U;
 constexpr unsigned max_rounds = 50;  // of prove(), about 5 s; a dial gives up after 3 s
 
@@ -83,6 +85,10 @@ std::string rank_line(channel::PeerId peer, const EarlierMember& member) {
                      address_text(member.listened_at.address), member.listened_at.port);
 }
 
+std::string ticket_line(channel::PeerId peer, std::uint16_t incarnation) {
+  return fmt::format("ticket {} {}\n", peer, incarnation);
+}
+
 std::string complete_lines(const std::vector<ProgramInfo>& programs) {
   std::string lines;
   for (const auto& program : programs) {
@@ -95,27 +101,65 @@ std::string complete_lines(const std::vector<ProgramInfo>& programs) {
 
 void Roster::open(const std::string& directory, bool continues) {
   directory_ = directory;
-  path_ = fmt::format("{}/{}", directory, file_name);
-  const auto text = continues ? read_file(path_) : std::nullopt;
-  std::string_view rest = text ? std::string_view(*text) : std::string_view();
-  bool first = true;
-  for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-    const auto line = rest.substr(0, end);
-    rest.remove_prefix(end + 1);  // a last line without an end was being written when the hub was killed
-    if (!(std::exchange(first, false) ? line == first_line : take_line(line))) {
-      members_ = {};
-      reached_.clear();
-      break;
-    }
+  path_ = fmt::format("{}/{}", directory, roster_file);
+  if (continues) {
+    take_file(read_file(path_).value_or(std::string()));
   }
   tried_ = reached_;
   write_anew();
 }
 
+EarlierMembers Roster::read(const std::string& directory) {
+  Roster roster;
+  roster.take_file(read_file(fmt::format("{}/{}", directory, roster_file)).value_or(std::string()));
+  return roster.earlier();
+}
+
+std::optional<std::vector<PeerRun>> Roster::present(const std::string& directory) {
+  Roster roster;
+  const auto text = read_file(fmt::format("{}/{}", directory, roster_file));
+  roster.take_file(text.value_or(std::string()));
+  if (!roster.is_known_) {
+    return std::nullopt;
+  }
+  std::vector<PeerRun> runs;
+  for (const auto& [peer, member] : roster.members_.ranks) {
+    if (member.state == PeerState::present) {
+      runs.push_back({peer, 1, member.state, member.incarnation, unknown_node});
+    }
+  }
+  return runs;
+}
+
+void Roster::take_file(const std::string& text) {
+  std::string_view rest = text;
+  bool known = false;
+  for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+    const auto line = rest.substr(0, end);
+    rest.remove_prefix(end + 1);  // a last line without an end was being written when the hub was killed
+    const bool fits = known ? take_line(line) : line == first_line;
+    known = fits;
+    if (!fits) {
+      members_ = {};
+      reached_.clear();
+      break;
+    }
+  }
+  is_known_ = known;
+  knows_tickets_ = known && knows_tickets_;
+}
+
 bool Roster::take_line(std::string_view line) {
+  if (line == unknown_line) {
+    knows_tickets_ = false;
+    return true;
+  }
   const auto word = take_word(line);
   if (word == "rank") {
     return take_rank(line);
+  }
+  if (word == "ticket") {
+    return take_ticket(line);
   }
   if (word == "program") {
     ProgramInfo program;
@@ -142,11 +186,25 @@ bool Roster::take_rank(std::string_view words) {
   return whole;
 }
 
+bool Roster::take_ticket(std::string_view words) {
+  channel::PeerId peer = 0;
+  std::uint16_t incarnation = 0;
+  const bool whole = take_number(words, peer) && take_number(words, incarnation);
+  members_.tickets[peer] = incarnation;
+  return whole;
+}
+
 EarlierMembers Roster::earlier() const {
-  if (members_.programs.empty()) {
-    return {};
-  }
   EarlierMembers earlier = members_;
+  earlier.tickets_are_known = knows_tickets_;
+  if (members_.programs.empty()) {
+    for (const auto& [peer, member] : members_.ranks) {
+      auto& ticket = earlier.tickets[peer];
+      ticket = std::max(ticket, member.incarnation);
+    }
+    earlier.ranks.clear();
+    return earlier;
+  }
   for (auto& [peer, member] : earlier.ranks) {
     if (!reached_.contains(member.listened_at.address)) {
       member.listened_at.port = 0;
@@ -164,6 +222,11 @@ void Roster::add(const HubEvent& event) {
     }
     return;
   }
+  if (event.name == "ticket") {
+    members_.tickets[event.peer] = static_cast<std::uint16_t>(event.incarnation);
+    add_line(ticket_line(event.peer, static_cast<std::uint16_t>(event.incarnation)));
+    return;
+  }
   const bool present = event.name == "joined" || event.name == "rejoined";
   const bool left = event.name == "left";
   if (event.peer >= channel::first_relay_peer || (!present && !left && event.name != "lost")) {
@@ -175,6 +238,10 @@ void Roster::add(const HubEvent& event) {
   member.incarnation = static_cast<std::uint16_t>(event.incarnation);
   member.listened_at = present ? event.listens_at : os::Endpoint();
   add_line(rank_line(event.peer, member));
+  if (const auto ticket = members_.tickets.find(event.peer);
+      ticket != members_.tickets.end() && ticket->second <= member.incarnation) {
+    members_.tickets.erase(ticket);  // the line of the rank says it
+  }
   if (member.listened_at.port != 0 && tried_.insert(member.listened_at.address).second) {
     unproven_[event.peer] = {.endpoint = member.listened_at};
   }
@@ -221,7 +288,7 @@ void Roster::add_line(const std::string& line) {
 void Roster::flush() {
   if (queue_.empty() || !file_) {
     queue_.clear();
-  } else if (lines_ > 2 * members_.ranks.size() + max_stale_roster_lines) {
+  } else if (lines_ > 2 * needed_lines() + max_stale_roster_lines) {
     write_anew();
   } else {
     write(std::exchange(queue_, {}));
@@ -233,6 +300,12 @@ std::string Roster::text() const {
   for (const auto& [peer, member] : members_.ranks) {
     text += rank_line(peer, member);
   }
+  if (!knows_tickets_) {
+    text += fmt::format("{}\n", unknown_line);
+  }
+  for (const auto& [peer, incarnation] : members_.tickets) {
+    text += ticket_line(peer, incarnation);
+  }
   for (const auto& address : reached_) {
     text += fmt::format("reached {}\n", address_text(address));
   }
@@ -241,9 +314,9 @@ std::string Roster::text() const {
 
 // Writes all that is known into a new file, which replaces the old one once it is whole.
 void Roster::write_anew() {
-  const auto made = os::temporary_name(directory_, file_name);
+  const auto made = os::temporary_name(directory_, roster_file);
   queue_.clear();
-  lines_ = members_.ranks.size();
+  lines_ = needed_lines();
   file_ = os::Descriptor(::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   write(text());
   if (file_ && std::rename(made.c_str(), path_.c_str()) != 0) {

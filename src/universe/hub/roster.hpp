@@ -9,12 +9,15 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.hpp"
 #include "os/descriptor.hpp"
+#include "universe/control.hpp"
 #include "universe/hub/earlier_members.hpp"
 #include "universe/hub/hub_event.hpp"
 #include "universe/hub/listener_calls.hpp"
@@ -29,7 +32,13 @@ class Roster {
   // Opens the file in this directory. continues: an earlier hub of the run may have written one, which is read.
   // Otherwise an old one is replaced.
   void open(const std::string& directory, bool continues);
-  // Returns what the earlier hub knew; empty if it knew nothing, or if the universe was not complete.
+  // Returns what the file in this directory says, without opening it for writing.
+  static EarlierMembers read(const std::string& directory);
+  // Returns the ranks that are present according to that file, also if the universe was not complete; nothing if there
+  // is no such file.
+  static std::optional<std::vector<PeerRun>> present(const std::string& directory);
+  // Returns what the earlier hub knew. Without programs and ranks if it knew nothing, or if the universe was not
+  // complete.
   [[nodiscard]] EarlierMembers earlier() const;
   void add(const HubEvent& event);
   // Writes what was added. Never blocks for long: it is a file in memory.
@@ -45,9 +54,12 @@ class Roster {
     unsigned rounds = 0;  // how often it has been looked for an answer
   };
 
+  void take_file(const std::string& text);
   void prove();
   bool take_line(std::string_view line);
   bool take_rank(std::string_view words);
+  bool take_ticket(std::string_view words);
+  [[nodiscard]] std::size_t needed_lines() const noexcept { return members_.ranks.size() + members_.tickets.size(); }
   void forget_call(channel::PeerId peer);
   void add_line(const std::string& line);
   void write_anew();
@@ -60,6 +72,9 @@ class Roster {
   os::Descriptor file_;
   std::string queue_;
   std::size_t lines_ = 0;
+  // There was no earlier hub, or its file was read, and the same holds for all hubs before that one.
+  bool knows_tickets_ = true;
+  bool is_known_ = false;  // take_file() was given a roster
   EarlierMembers members_;
   std::set<Address> reached_;
   std::map<channel::PeerId, Call> unproven_;  // one rank for each address that is being called

@@ -97,7 +97,8 @@ Status Seats::adopt_sizes(const std::vector<ProgramInfo>& programs) {
            (ours.seats.empty() || ours.seats.size() == static_cast<std::size_t>(theirs.size));
   };
   if (!std::equal(programs_.begin(), programs_.end(), programs.begin(), programs.end(), fits)) {
-    return fail(Code::mismatch, "the hub was started again with other programs than before: it has {}", quoted_names());
+    return fail(Code::mismatch, "the hub was started again with other programs than before: it has {}, not {}",
+                programs_text(infos()), programs_text(programs));
   }
   for (std::size_t index = 0; index < programs.size(); ++index) {
     programs_[index].seats.resize(static_cast<std::size_t>(programs[index].size));

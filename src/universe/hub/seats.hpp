@@ -34,8 +34,11 @@ struct Place {
 struct Seat {
   PeerInfo info;
   ConnectionId connection = 0;  // 0: no connection has this place
+  // The hub has signed no ticket with this number or a greater one. It never gets smaller: if two processes had tickets
+  // with one number, each could pose as the other.
   std::uint16_t next_incarnation = 0;
-  bool awaited = false;  // it was there before the restart or the reset, and has not come back yet
+  bool awaited = false;    // it was there before the restart or the reset, and has not come back yet
+  bool forgotten = false;  // a process got a ticket and was never present
 };
 static_assert(sizeof(Seat) <= 64);
 

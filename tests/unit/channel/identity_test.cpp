@@ -1,13 +1,11 @@
-// Keys and tickets: what the hub signs, and the hub's key in its file.
+// Keys and tickets: what the hub signs.
 #include "channel/identity.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <span>
 #include <string>
 
-#include "support/temporary_directory.hpp"
 #include "support/tickets.hpp"
 
 namespace couplet::channel {
@@ -73,36 +71,6 @@ TEST(Identity, GoldenBytes) {
   EXPECT_EQ(hex(hub.sign(3, 1, key)),
             "a59b7b09bd32329e3078a1e4ae63c7ba25d9f09af030b3b3b219373e901a9e35"
             "39ec47933a0fb4914033edb51f9e1ed071138a1c6e2c031f429033cacfa3a40d");
-}
-
-TEST(Identity, AHubThatIsStartedAgainReadsItsKey) {
-  const test::TemporaryDirectory directory;
-  const std::string path = directory.path() + "/hub-key";
-  const HubKey hub(random_secret());
-  ASSERT_TRUE(HubKey(random_secret()).save(path).ok());
-  ASSERT_TRUE(hub.save(path).ok()) << "a key that is there is replaced";
-  struct stat information {};
-  ASSERT_EQ(::stat(path.c_str(), &information), 0);
-  EXPECT_EQ(information.st_mode & 07777U, 0600U);
-  const auto again = read_hub_key(path, hub.run_id());
-  ASSERT_TRUE(again.ok()) << again.status().text();
-  EXPECT_EQ(again->public_key(), hub.public_key());
-}
-
-TEST(Identity, AHubWithoutItsKeyIsToldWhatItNeeds) {
-  const test::TemporaryDirectory directory;
-  const std::string path = directory.path() + "/hub-key";
-  const auto missing = read_hub_key(path, 0x4711);
-  EXPECT_EQ(missing.code(), Code::config);
-  EXPECT_EQ(missing.status().text(),
-            "the members of run 0000000000004711 take back only a hub with the key of the first one, which " + path +
-                " does not have: name the file that has it (--key-file)");
-  const HubKey other(random_secret());
-  ASSERT_TRUE(other.save(path).ok());
-  const auto wrong = read_hub_key(path, 0x4711);
-  EXPECT_EQ(wrong.code(), Code::config);
-  EXPECT_EQ(wrong.status().text(),
-            fmt::format("{} has the key of the hub of run {:016x}, not of run 0000000000004711", path, other.run_id()));
 }
 
 }  // namespace

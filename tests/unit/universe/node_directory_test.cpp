@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,7 @@
 #include "os/directory.hpp"
 #include "os/host.hpp"
 #include "os/process_page.hpp"
+#include "universe/node_facts.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -138,6 +140,55 @@ TEST_F(NodeDirectoryTest, TheNextJoinCleansUp) {
   auto next = enter(base_, 4, "");
   ASSERT_TRUE(next.ok());
   EXPECT_FALSE(std::filesystem::exists(dead));
+}
+
+// Fault: another universe's join removed the key of a hub that was alone on its node and had died.
+TEST_F(NodeDirectoryTest, TheNextJoinKeepsWhatADeadHubNeedsToBeStartedAgain) {
+  const auto dead = crashed_run(3);
+  for (const auto* const name : {hub_key_file, roster_file, "epoch-0001", "number-0002", "left-00000001-0000",
+                                 "page-00000002", "bell-ffffffff"}) {
+    std::ofstream(dead + "/" + name) << "x";
+  }
+  for (int join = 0; join < 2; ++join) {
+    ASSERT_TRUE(enter(base_, 4, "").ok());
+    auto names = *os::list_directory(dead);
+    ASSERT_EQ(names.size(), 7U);
+    EXPECT_TRUE(names[0].starts_with("died-")) << names[0];
+    names.erase(names.begin());
+    EXPECT_EQ(names, (std::vector<std::string>{"epoch-0001", "hub-key", "left-00000001-0000", "node", "number-0002",
+                                               "roster"}));
+  }
+  ASSERT_TRUE(enter(base_, 3, "").ok());  // a process of the run, which ends
+  EXPECT_TRUE(std::filesystem::exists(dead + "/hub-key"));
+  const auto report = clean_up(base_, false);
+  ASSERT_EQ(report->removed.size(), 1U);
+  EXPECT_EQ(report->removed[0].why,
+            "its processes have ended, and its hub, which has not ended in order, can no longer be started again");
+  EXPECT_FALSE(std::filesystem::exists(dead));
+}
+
+TEST_F(NodeDirectoryTest, TheHomeOfADeadHubIsNotKeptForEver) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto now_s = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  const auto home_of = [&](std::uint64_t run_id, std::int64_t died_s) {
+    auto path = base_ + "/" + fmt::format("{:016x}", run_id);
+    std::filesystem::create_directory(path);
+    EXPECT_TRUE(write_node_facts(path, {run_id, os::boot_id(), os::host_name(), "k"}).ok());
+    std::ofstream(path + "/hub-key") << "x";
+    std::ofstream(path + "/" + fmt::format("died-{:016x}", died_s)) << "";
+    return path;
+  };
+  const auto old = home_of(0xa00, now_s - max_kept_home_s - 1);
+  const auto young = home_of(0xa01, now_s - max_kept_home_s + 1000);
+  ASSERT_TRUE(enter(base_, 4, "").ok());
+  EXPECT_FALSE(std::filesystem::exists(old));
+  EXPECT_TRUE(std::filesystem::exists(young));
+  for (std::size_t index = 0; index < max_kept_homes; ++index) {
+    home_of(0xb00 + index, now_s - static_cast<std::int64_t>(index));
+  }
+  ASSERT_TRUE(enter(base_, 4, "").ok());
+  EXPECT_FALSE(std::filesystem::exists(young)) << "it is the oldest one of too many";
+  EXPECT_EQ(contents().size(), max_kept_homes + 1) << "and the lock";
 }
 
 // A directory as a process of the run in its name has made it, on that host after that boot.

@@ -112,6 +112,30 @@ TEST_F(RosterFile, SaysNothingOfAUniverseThatWasNotComplete) {
   EXPECT_TRUE(read().ranks.empty());
 }
 
+TEST_F(RosterFile, TellsTheNextHubWhichTicketsWereSigned) {
+  Roster roster;
+  roster.open(directory_.path(), false);
+  EXPECT_TRUE(roster.earlier().tickets_are_known) << "there was no hub before";
+  roster.add(event("ticket", 0, 0));
+  roster.add(event("ticket", 0, 64));
+  roster.add(event("ticket", 1, 0));
+  roster.add(event("joined", 1, 0));
+  roster.add(event("ticket", channel::first_relay_peer, 3));
+  roster.flush();
+  for (int hub = 0; hub < 2; ++hub) {  // also the hub after the next one
+    const auto known = read();
+    EXPECT_TRUE(known.tickets_are_known);
+    EXPECT_EQ(known.tickets.at(0), 64);
+    EXPECT_EQ(known.tickets.at(1), 0) << "the universe was not complete, so nothing else says it";
+    EXPECT_EQ(known.tickets.at(channel::first_relay_peer), 3);
+  }
+}
+
+TEST_F(RosterFile, OfWhichNothingIsLeftSaysThatTicketsAreNotKnown) {
+  EXPECT_FALSE(read().tickets_are_known);
+  EXPECT_FALSE(read().tickets_are_known) << "the hub after the next one does not know them either";
+}
+
 TEST_F(RosterFile, ALineThatWasBeingWrittenWhenTheHubWasKilledDoesNotCount) {
   Roster roster;
   roster.open(directory_.path(), false);
@@ -127,11 +151,11 @@ TEST_F(RosterFile, WhatIsNoRosterIsIgnored) {
        {"", "rank", "rank 1", "rank -1 present 0 0 0", "rank 1 present 99999 00000000000000000000ffff7f000001 1",
         "rank 1 present 0 00000000000000000000ffff7f00000 1", "rank 1 asleep 0 00000000000000000000ffff7f000001 1",
         "rank 1 present 0 00000000000000000000ffff7f000001 70000", "program 0 ocean", "program x ocean", "reached 1",
-        "unknown"}) {
-    std::ofstream(path(), std::ios::trunc) << "couplet roster 1\nprogram 1 ocean\n" << line << "\n";
+        "ticket", "ticket 1", "ticket 1 70000", "unknown"}) {
+    std::ofstream(path(), std::ios::trunc) << "couplet roster 2\nprogram 1 ocean\n" << line << "\n";
     EXPECT_TRUE(read().programs.empty()) << line;
   }
-  std::ofstream(path(), std::ios::trunc) << "couplet roster 2\nprogram 1 ocean\n";
+  std::ofstream(path(), std::ios::trunc) << "couplet roster 1\nprogram 1 ocean\n";
   EXPECT_TRUE(read().programs.empty());
 }
 
@@ -142,11 +166,11 @@ TEST_F(RosterFile, ThatIsAPipeIsIgnored) {
 }
 
 TEST_F(RosterFile, OfAnotherRunIsReplaced) {
-  std::ofstream(path()) << "couplet roster 1\nprogram 1 ocean\n";
+  std::ofstream(path()) << "couplet roster 2\nprogram 1 ocean\n";
   Roster roster;
   roster.open(directory_.path(), false);
   EXPECT_TRUE(roster.earlier().programs.empty());
-  EXPECT_EQ(contents(), "couplet roster 1\n");
+  EXPECT_EQ(contents(), "couplet roster 2\n");
 }
 
 TEST_F(RosterFile, StaysBoundedWhileRanksComeAndGo) {
@@ -155,6 +179,7 @@ TEST_F(RosterFile, StaysBoundedWhileRanksComeAndGo) {
   roster.add(complete());
   std::size_t most = 0;
   for (std::uint64_t round = 0; round < 2 * max_stale_roster_lines; ++round) {
+    roster.add(event("ticket", 0, round));
     roster.add(event("joined", 0, round, endpoint_));
     roster.add(event("left", 0, round));
     roster.flush();

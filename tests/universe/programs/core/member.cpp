@@ -1,5 +1,6 @@
 // A member of a universe that obeys a test, line by line, and prints the results: for tests/universe.
-// usage: member PROGRAM [RANK SIZE] [--timeout S] [--relay] [--version N]
+// usage: member PROGRAM [RANK SIZE] [--timeout S] [--relay] [--version N] [--vanish]
+// --vanish: it ends when the hub has signed its ticket, and before it is present
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -265,6 +266,7 @@ class Session {
 int main(int count, char** arguments) {
   universe::JoinWishes wishes;
   bool relay = false;
+  bool vanishes = false;
   std::uint16_t version = channel::highest_protocol_version;
   std::vector<std::string> plain;
   for (int index = 1; index < count; ++index) {
@@ -272,6 +274,8 @@ int main(int count, char** arguments) {
     if (word == "--timeout") {
       wishes.timeout_s = std::stod(arguments[++index]);
       wishes.timeout_given = true;
+    } else if (word == "--vanish") {
+      vanishes = true;
     } else if (word == "--relay") {
       relay = true;
     } else if (word == "--version") {
@@ -294,7 +298,11 @@ int main(int count, char** arguments) {
   options->lowest_version = options->highest_version = version;
   options->make_lane = runtime::tcp_control_lanes();
   options->note = [](const std::string& text) { say("note " + text); };
-  options->contacts = [](universe::Membership& /*self*/, const os::Endpoint& local) -> Result<link::ContactList> {
+  options->contacts = [vanishes](universe::Membership& self, const os::Endpoint& local) -> Result<link::ContactList> {
+    if (vanishes) {
+      return fail(Code::interrupted, "it has the ticket of universe rank {} (incarnation {})", self.id(),
+                  self.security().credentials->ticket.incarnation);
+    }
     auto endpoint = local;
     endpoint.port = 4711;
     link::ContactList contacts;
