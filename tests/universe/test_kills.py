@@ -158,8 +158,8 @@ def play_round(make_world: MakeWorld, tmp_path: Path, seed: int) -> float:
         world.kill()
         for each in processes.values():
             each.close()
-    if victim == "everything" or (victim == "hub" and not complete):  # perhaps only the hub had entered
-        world.clean()
+    if victim == "everything" or (victim == "hub" and (apart or not complete)):
+        world.clean()  # perhaps only the hub had entered, or the nowcast on its own node could wait for the hub
     left = [str(path) for path in world.run_directory.rglob("*")]
     assert not left, f"left behind after the death of {victim}: {left}"
     return answered_after_s
