@@ -11,7 +11,7 @@ from couplet import _couplet
 from couplet._closing import Closing
 from couplet._elements import type_of
 from couplet._waiting import Entry, Thing, ready
-from couplet.errors import DeadlineError, Error, Full, error_for
+from couplet.errors import DeadlineError, Error, Full, StateError, error_for
 
 ANY_WORKER = -1
 _OK = 0
@@ -120,9 +120,12 @@ class Work:
         self.parameters = parameters
         self.payload = payload
 
-    def complete(self, error: Error | None = None) -> None:
-        """Ends the task, normally or with an error that its requester gets. For workers: collective over the group."""
-        self._handle.complete(self.id, error.code if error is not None else 0, str(error) if error is not None else "")
+    def complete(self, error: Exception | None = None) -> None:
+        """Ends the task, normally or with an error that its requester gets. For workers: collective over the group.
+
+        The requester gets an error of Couplet as it is, and any other exception as a StateError with its sentence.
+        """
+        self._handle.complete(self.id, *_outcome(error))
 
     def dispatch(self, worker: int | None = None, parameters: Sequence[int] | None = None, payload: Any = None) -> None:
         """Gives the task to workers, by default to those that the requester named. For couplers.
@@ -134,6 +137,17 @@ class Work:
             parameters, payload = self.parameters, self.payload
         numbers = [int(number) for number in parameters or ()]
         self._handle.dispatch(self.id, self.worker if worker is None else worker, numbers, payload)
+
+
+def _outcome(error: Exception | None) -> tuple[int, str]:
+    """The code and the sentence that a requester gets. None: the task is done."""
+    if error is None:
+        return 0, ""
+    if not isinstance(error, Exception):
+        raise TypeError(f"complete: needs an exception, or None for a task that is done, not {error!r}")
+    if isinstance(error, Error):
+        return error.code if error.code < 0 else StateError.code, str(error)
+    return StateError.code, f"{type(error).__name__}: {error}"
 
 
 class _Taker(_Part):

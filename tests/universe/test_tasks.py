@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 from best_of import best_of
-from launching import World, read_line
+from launching import WATCHDOG_S, World, read_line
 from pairs import start_program
+from quartet import Guest
 
 MakeWorld = Callable[..., World]
 LONG_S = 280.0  # ten thousand requests on a loaded machine
@@ -77,3 +78,33 @@ def kill_a_worker(make_world: MakeWorld, on_lost: str) -> float:
         assert said.startswith("COUPLET_ERROR_PEER_LOST: ")
         assert "program 'first' rank 0" in said
     return ended_after_s
+
+
+def test_a_task_that_a_worker_in_python_gives_up_is_not_done(make_world: MakeWorld) -> None:
+    """Faults: with couplet.Error the task counted as done, and any other exception was an AttributeError."""
+    world = make_world("coupler:1,worker:1,requester:1")
+    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
+    for each in (coupler, worker, requester):
+        each.ready()
+    coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
+    coupler.say("c.run(timeout=60)")
+    worker.get("jobs = iter(universe.worker('t'))")
+    requester.get("r = universe.requester('t')")
+    endings = {
+        "couplet.Error('no ice')": ("COUPLET_ERROR_STATE", "no ice"),
+        "RuntimeError('no snow')": ("COUPLET_ERROR_STATE", "RuntimeError: no snow"),
+        "couplet.LimitError('too much')": ("COUPLET_ERROR_LIMIT", "too much"),
+    }
+    for error, (status, text) in endings.items():
+        requester.get("t = r.submit(couplet.ANY_WORKER, [1], timeout=20)")
+        worker.get("(job := next(jobs)).parameters")
+        worker.get(f"job.complete({error})")
+        answer = requester.ask("t.wait(timeout=20)")
+        assert status in answer and text in answer
+    requester.get("r.submit(couplet.ANY_WORKER, [1], timeout=20)")
+    worker.get("(job := next(jobs)).parameters")
+    assert "TypeError complete: needs an exception" in worker.ask("job.complete('no')")
+    for each in (requester, worker, coupler):
+        each.process.kill()
+        each.process.wait(WATCHDOG_S)
+    world.clean()
