@@ -145,9 +145,9 @@ def test_a_step_that_takes_two_point_four_periods(
 ) -> None:
     """Of 320 steps, 133 can come, however short the reads are, and over however many links the parts come.
 
-    Each rank of a team reads the rows up to its stop: three quarters and one quarter of the bytes. Until its links
-    have agreed on a share, which takes about 60 steps, 14 to 19 of 25 come. Without a common share, 24 % of all steps
-    come at most, and 28 to 37 % if the links bring what another one has lost.
+    Each rank of a team reads the rows up to its stop: three quarters and one quarter of the bytes. Its links need
+    about 60 steps to agree on a share. Without a common share, 24 % of all steps come at most, and 28 to 37 % if the
+    links bring what another one has lost.
     """
     hosts = slow_cable(2.4)
     # A machine with other work may keep one read from running for that long, but not one read in fifty.
