@@ -79,6 +79,18 @@ def quartet(world: World, elsewhere: str = "", **extra: str) -> Iterator[Quartet
             each.close()
 
 
+def start_tasks(world: World) -> tuple[Guest, Guest, Guest]:
+    """A coupler that is in run(), a worker with its `jobs`, and a requester `r`; all of tasks 't'."""
+    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
+    for each in (coupler, worker, requester):
+        each.ready()
+    coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
+    coupler.say("c.run(timeout=60)")
+    worker.get("jobs = iter(universe.worker('t'))")
+    requester.get("r = universe.requester('t')")
+    return coupler, worker, requester
+
+
 class Guest:
     """A process of tests/support/obedient.py."""
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from launching import WATCHDOG_S, World
-from quartet import Guest
+from quartet import Guest, start_tasks
 
 LIVES = 4
 
@@ -112,15 +112,7 @@ def test_tasks_are_submitted_again_after_their_coupler_was_started_again(make_wo
 def test_a_task_of_the_next_life_is_not_done_by_one_of_the_last(make_world: Callable[..., World]) -> None:
     """Faults: the answer to a task of the killed requester ended the next one's task; and the coupler ended then."""
     world = make_world("coupler:1,worker:1,requester:1")
-    coupler = Guest(world, "coupler", 0, 1)
-    worker = Guest(world, "worker", 0, 1)
-    requester = Guest(world, "requester", 0, 1)
-    for each in (coupler, worker, requester):
-        each.ready()
-    coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
-    coupler.say("c.run(timeout=60)")
-    worker.get("jobs = iter(universe.worker('t'))")
-    requester.get("r = universe.requester('t')")
+    coupler, worker, requester = start_tasks(world)
     requester.get("t = r.submit(couplet.ANY_WORKER, [13])")
     assert "[13]" in worker.get("(job := next(jobs)) and list(job.parameters)")
     end(requester)

@@ -9,7 +9,7 @@ import pytest
 from best_of import best_of
 from launching import WATCHDOG_S, World, read_line
 from pairs import start_program
-from quartet import Guest
+from quartet import start_tasks
 
 MakeWorld = Callable[..., World]
 LONG_S = 280.0  # ten thousand requests on a loaded machine
@@ -83,13 +83,7 @@ def kill_a_worker(make_world: MakeWorld, on_lost: str) -> float:
 def test_a_task_that_a_worker_in_python_gives_up_is_not_done(make_world: MakeWorld) -> None:
     """Faults: with couplet.Error the task counted as done, and any other exception was an AttributeError."""
     world = make_world("coupler:1,worker:1,requester:1")
-    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
-    for each in (coupler, worker, requester):
-        each.ready()
-    coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
-    coupler.say("c.run(timeout=60)")
-    worker.get("jobs = iter(universe.worker('t'))")
-    requester.get("r = universe.requester('t')")
+    coupler, worker, requester = start_tasks(world)
     endings = {
         "couplet.Error('no ice')": ("COUPLET_ERROR_STATE", "no ice"),
         "RuntimeError('no snow')": ("COUPLET_ERROR_STATE", "RuntimeError: no snow"),
