@@ -12,6 +12,7 @@ from histories_of_chaos import (
     call,
     calls_of,
     count,
+    follow_in_vain,
     good_run,
     kinds,
     life_of,
@@ -210,16 +211,6 @@ def restart_unnoticed(run: Run) -> None:
     replace_reads(run, read(50, 700, *(step(10 * index, index) for index in range(STEPS))), *waits)
 
 
-def follow_in_vain(run: Run) -> None:
-    """200 steps of 8 MB, one every 10 ms, in 8 slots: of each second a follower at 1 GB/s could copy 125."""
-    writer, reader = life_of(run, "ocean"), life_of(run, "reader")
-    writer.calls[2:-2] = [put(index, 100 + 10 * index, 101 + 10 * index) for index in range(200)]
-    calls_of(run, "ocean", "create")[0].facts.update(slots=8, required="")
-    calls_of(run, "reader", "open")[0].facts.update(mode="follow", bytes=8_000_000)
-    waits = [read(100 + 1000 * index, 1100 + 1000 * index, status="NOT_YET") for index in range(2)]
-    reader.calls = [*reader.calls[:2], *waits, read(2200, 2300, step(199, 199), lost=199)]
-
-
 def follow_in_vain_after_a_fast_part(run: Run) -> None:
     """Steps of the fast part are gone after 4 ms, those of the slow part stay for 80 ms."""
     follow_in_vain(run)
@@ -402,18 +393,6 @@ def test_what_a_fault_explains_is_no_finding() -> None:
     assert check(run) == []
 
 
-def test_a_follower_of_writer_ranks_that_are_far_apart_need_not_get_a_step() -> None:
-    """Chaos seed 31009: rank 1 is 20 steps ahead, so that no step is ever in the 8 slots of both ranks at once."""
-    run = good_run()
-    follow_in_vain(run)
-    ocean = life_of(run, "ocean")
-    other = replace(ocean, rank=1, number=9, calls=[*ocean.calls[:2], *ocean.calls[-2:]])
-    other.calls[2:2] = [put(index, 110 + 10 * (index - 20), 111 + 10 * (index - 20)) for index in range(20, 220)]
-    other.calls[2:2] = [put(index, 70 + index, 71 + index) for index in range(20)]
-    run.lives.append(other)
-    assert "follower-starved" not in kinds(check(run))
-
-
 @pytest.mark.parametrize(("again", "held_for_nobody"), [(True, False), (False, True)])
 def test_a_writer_waits_for_a_required_reader_that_was_started_again(again: bool, held_for_nobody: bool) -> None:
     """Chaos seed 920084: the reader was killed before it had opened the series, and started again."""
@@ -427,15 +406,17 @@ def test_a_writer_waits_for_a_required_reader_that_was_started_again(again: bool
     assert ("held-for-nobody" in kinds(check(run))) == held_for_nobody
 
 
-@pytest.mark.parametrize(("relay", "delay_s", "starved"), [("spawn", 0, 1), ("in_calls", 0, 0), ("spawn", 2, 0)])
-def test_a_follower_has_the_time_of_cores_and_of_puts(relay: str, delay_s: int, starved: int) -> None:
-    """Seed 920076: 258 puts, in which alone a writer sent, lasted 0.6 s. Seed 1501025: the reader got 5 % of a core."""
+@pytest.mark.parametrize(("ended_ms", "left"), [(29_000, True), (2000, False)])
+def test_a_hub_that_comes_back_may_wait_for_a_node_whose_members_left_meanwhile(ended_ms: int, left: bool) -> None:
+    """Chaos seed 1100072: nobody can tell the hub that they have left, so that it waits for them."""
     run = good_run()
-    follow_in_vain(run)
-    run.plan = Plan(1, run.plan.programs, (), settings={"COUPLET_RELAY": relay})
-    for read_call in calls_of(run, "reader", "read"):
-        read_call.cpu_us, read_call.delay_us = 80_000, delay_s * 1_000_000
-    assert ("follower-starved" in kinds(check(run))) == starved
+    hub_stays(run)
+    run.harms = [Harm("kill", "hub", 1500 * MS, 2500 * MS, returns=True)]
+    for life in run.lives:
+        life.ended_ns = 30_000 * MS
+    for life in run.lives_of("reader/0"):
+        life.node, life.ended_ns = "b", ended_ms * MS
+    assert ("left-behind" in kinds(check(run))) == left
 
 
 @pytest.mark.parametrize(("ahead", "starved"), [(0, True), (8, False)])

@@ -108,3 +108,13 @@ def replace_reads(run: Run, *reads: Call, counted: int | None = None) -> None:
 
 def kinds(findings: list[Finding]) -> set[str]:
     return {finding.kind for finding in findings}
+
+
+def follow_in_vain(run: Run) -> None:
+    """200 steps of 8 MB, one every 10 ms, in 8 slots: of each second a follower at 1 GB/s could copy 125."""
+    writer, reader = life_of(run, "ocean"), life_of(run, "reader")
+    writer.calls[2:-2] = [put(index, 100 + 10 * index, 101 + 10 * index) for index in range(200)]
+    calls_of(run, "ocean", "create")[0].facts.update(slots=8, required="")
+    calls_of(run, "reader", "open")[0].facts.update(mode="follow", bytes=8_000_000)
+    waits = [read(100 + 1000 * index, 1100 + 1000 * index, status="NOT_YET") for index in range(2)]
+    reader.calls = [*reader.calls[:2], *waits, read(2200, 2300, step(199, 199), lost=199)]

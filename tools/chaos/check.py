@@ -9,7 +9,7 @@ from itertools import chain
 from chaos.check_calls import check_calls
 from chaos.check_messages import check_messages
 from chaos.check_series import check_series
-from chaos.evidence import Evidence
+from chaos.evidence import SETTLE_NS, Evidence
 from chaos.histories import Finding, Run
 
 MAX_OF_A_KIND = 3
@@ -34,13 +34,31 @@ def complete(run: Run) -> bool:
     return all(f"{program.name}/{rank}" in joined for _, program, rank in run.plan.actors() if program.required)
 
 
+def left_unseen(run: Run) -> bool:
+    """Says whether all members of a node ended while the hub was away or just coming back. No member, lock or refused
+    call may tell the next hub of it: then that waits for them for `hub.rejoin_patience_s`.
+    """
+    evidence = Evidence(run)
+    for harm in run.harms:
+        if (harm.target, harm.kind, harm.returns) != ("hub", "kill", True):
+            continue
+        there_ns = (harm.until_ns or evidence.end_ns) + SETTLE_NS
+        members = [life for life in run.lives if (evidence.joined_ns(life) or there_ns) <= harm.from_ns]
+        lived = [life for life in members if (life.ended_ns or evidence.end_ns) >= harm.from_ns]
+        if {life.node for life in lived if (life.ended_ns or evidence.end_ns) <= there_ns} - {
+            life.node for life in run.lives if (life.ended_ns or evidence.end_ns) > there_ns
+        }:
+            return True
+    return False
+
+
 def check_left(run: Run) -> Iterator[Finding]:
     """Finds what is left behind, and what was removed although it was not ours."""
     for text in run.left_processes:
         yield Finding("left-behind", f"process {text}")
     if run.left_files:
         yield Finding("left-behind", f"files {', '.join(run.left_files[:4])} ({len(run.left_files)} in all)")
-    if not run.hub_ended and complete(run):
+    if not run.hub_ended and complete(run) and not left_unseen(run):
         yield Finding("left-behind", "the hub does not end, though every process of the universe has")
     for text in run.removed_innocents:
         yield Finding("removed-of-others", f"{text}, which belonged to nobody of this universe")

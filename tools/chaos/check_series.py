@@ -19,6 +19,8 @@ HELD_FOR_NOBODY_S = 1.5
 SEEN_S = 0.2  # a reader that polls sees steps that are there for so long
 # Any machine copies, and sends to another process, faster than that.
 SLOW_BYTES_S = {"mapped": 1e9, "relay": 1e8}
+# From when a step is there until a follower that has a core looks at it, the bells and messages of a relay included.
+LOOK_S = {"mapped": 1e-3, "relay": 5e-3}
 # Steps that a writer has put while a follower read. Fewer allow no statement.
 MIN_STEPS = 100
 # The share of the steps that it could have copied at that speed.
@@ -398,6 +400,20 @@ def delay_factor(calls: list[Call]) -> float:
     return (cpu_us + delay_us) / cpu_us if cpu_us else 1.0
 
 
+def look_s(evidence: Evidence, reading: Reading, waits: list[Call]) -> float:
+    """How long a step has to be there, beside the time of its copy, for a follower to find it. The ranks of a team
+    agree on each read, so that the time without a core of each of them counts.
+    """
+    seconds = LOOK_S.get(reading.opened.facts.get("route", ""), 1e-3)
+    delays_us = [[call.delay_us for call in waits]]
+    for fellow in evidence.run.lives:
+        if reading.opened.facts["local"] or fellow.program != reading.life.program or fellow is reading.life:
+            continue
+        reads = [call for call in fellow.calls if call.name == "read"]
+        delays_us.append([call.delay_us for call in reads if call.facts.get("h") == reading.opened.facts["h"]])
+    return seconds * len(delays_us) + sum(sum(each) / len(each) for each in delays_us if each) / 1e6
+
+
 def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
     """A follower that is slower than its writer gets a fair part of the steps that stay long enough."""
     waits = [call for call in reading.reads if call.status in ("OK", "NOT_YET", "END") and call.end_ns]
@@ -411,16 +427,17 @@ def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> It
     copy_s = reading.opened.facts.get("bytes", 0) / speed * delay_factor(waits)
     if published < MIN_STEPS or span_s <= 0 or copy_s <= 0:
         return
-    stayed = source.there_for(2 * copy_s, begin_ns, min(end_ns, writer_end_ns))
+    turn_s = copy_s + look_s(evidence, reading, waits)
+    stayed = source.there_for(2 * turn_s, begin_ns, min(end_ns, writer_end_ns))
     inside_s = sum(call.seconds for call in waits if call.begin_ns < writer_end_ns)
     names = [reading.life.name, *(writer.name for writer in source.writers)]
     inside_s = min(inside_s, evidence.calm_s(begin_ns, min(end_ns, writer_end_ns), names))
     inside_s = min([inside_s, *seconds_of_senders(evidence, reading, source, begin_ns, end_ns)])
     # Steps come and go while the reader is outside, too.
-    possible = min(stayed * inside_s / span_s, inside_s / copy_s)
+    possible = min(stayed * inside_s / span_s, inside_s / turn_s)
     got = sum(1 for _ in delivered(reading))
     if possible > MIN_STEPS / 2 and got < MIN_SHARE * possible:
-        text = f"a follower got {got} of {published} steps; at {speed / 1e9} GB/s it could have copied {possible:.0f}"
+        text = f"a follower got {got} of {published} steps; at {1e3 * turn_s:.1f} ms each it could get {possible:.0f}"
         yield Finding("follower-starved", text, reading.place(reading.opened))
 
 

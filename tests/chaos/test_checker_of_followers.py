@@ -1,0 +1,58 @@
+"""The checker of chaos runs asks of followers what they can do: a fair part of the steps that stay long enough."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from histories_of_chaos import calls_of, follow_in_vain, good_run, kinds, life_of, put
+
+from chaos.check import check
+from chaos.plan import Plan
+
+
+def test_a_follower_of_writer_ranks_that_are_far_apart_need_not_get_a_step() -> None:
+    """Chaos seed 31009: rank 1 is 20 steps ahead, so that no step is ever in the 8 slots of both ranks at once."""
+    run = good_run()
+    follow_in_vain(run)
+    ocean = life_of(run, "ocean")
+    other = replace(ocean, rank=1, number=9, calls=[*ocean.calls[:2], *ocean.calls[-2:]])
+    other.calls[2:2] = [put(index, 110 + 10 * (index - 20), 111 + 10 * (index - 20)) for index in range(20, 220)]
+    other.calls[2:2] = [put(index, 70 + index, 71 + index) for index in range(20)]
+    run.lives.append(other)
+    assert "follower-starved" not in kinds(check(run))
+
+
+@pytest.mark.parametrize(("relay", "delay_s", "starved"), [("spawn", 0, 1), ("in_calls", 0, 0), ("spawn", 2, 0)])
+def test_a_follower_has_the_time_of_cores_and_of_puts(relay: str, delay_s: int, starved: int) -> None:
+    """Seed 920076: 258 puts, in which alone a writer sent, lasted 0.6 s. Seed 1501025: the reader got 5 % of a core."""
+    run = good_run()
+    follow_in_vain(run)
+    run.plan = Plan(1, run.plan.programs, (), settings={"COUPLET_RELAY": relay})
+    for read_call in calls_of(run, "reader", "read"):
+        read_call.cpu_us, read_call.delay_us = 80_000, delay_s * 1_000_000
+    assert ("follower-starved" in kinds(check(run))) == starved
+
+
+@pytest.mark.parametrize(("route", "starved"), [("mapped", True), ("relay", False)])
+def test_a_follower_gets_no_step_that_is_gone_before_it_can_look(route: str, starved: bool) -> None:
+    """Chaos seed 1100001: two slots and a step every 0.3 ms, to be read over a relay. Here 8 slots, a step each ms."""
+    run = good_run()
+    follow_in_vain(run)
+    writer = life_of(run, "ocean")
+    writer.calls[2:-2] = [put(index, 100 + index, 101 + index) for index in range(2000)]
+    calls_of(run, "reader", "open")[0].facts.update(bytes=512, route=route)
+    assert ("follower-starved" in kinds(check(run))) == starved
+
+
+def test_the_ranks_of_a_team_wait_for_each_other_at_each_step() -> None:
+    """Chaos seed 1100025: a step stays for 80 ms, and the other rank of the team has no core for 50 ms of each read."""
+    run = good_run()
+    follow_in_vain(run)
+    reader = life_of(run, "reader")
+    other = replace(reader, rank=1, number=9, calls=[replace(one) for one in reader.calls])
+    run.lives.append(other)
+    assert "follower-starved" in kinds(check(run))
+    for one in other.calls:
+        one.delay_us = 50_000
+    assert "follower-starved" not in kinds(check(run))
