@@ -127,6 +127,9 @@ void Channel::lose_lane(LaneSlot& slot, const Status& why) {
 // The frame that is due arrives over the polled lane. A lane that the peer has given up must no longer write into the
 // handler's memory. Returns false if the channel has broken.
 bool Channel::lose_stale_lane() {
+  if (!placement_.is_over_another(polled_->id)) [[likely]] {
+    return true;
+  }
   for (const auto& slot : sender_.slots()) {
     if (placement_.is_over_another(polled_->id) && placement_.lane == slot->id) {
       lose_lane(*slot, {Code::peer_lost, "the peer has sent again what it had begun to send over this lane"});

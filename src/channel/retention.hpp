@@ -79,6 +79,12 @@ class Retention {
   [[nodiscard]] bool is_full() const noexcept {
     return copied_bytes_ + size_of_copy(max_copied_bytes) > max_retained_bytes;
   }
+  // May such a payload be copied without further memory?
+  [[nodiscard]] bool has_room(std::size_t payload_bytes) const noexcept {
+    const std::uint32_t size = size_of_copy(payload_bytes);
+    return payload_bytes <= max_copied_bytes && copied_bytes_ + size <= max_retained_bytes && last_block_ != nullptr &&
+           last_block_->capacity - last_block_->end >= size;
+  }
   // Prepares a copy of a payload of that size; false: it has to be kept where it is, or to wait.
   [[nodiscard]] bool make_room(std::size_t payload_bytes) noexcept;
   // REQUIRES: make_room() for this payload; a higher number than ever before; a lane.

@@ -112,12 +112,13 @@ void Sender::take_back_lane() {
 void Sender::update() noexcept {
   busy_ = !queue_.empty() || retention_.any_to_send_again() ||
           std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->idle(); });
-  const LaneSlot* const only = slots_.size() == 1 ? slots_.front().get() : nullptr;
-  const bool plain = only != nullptr && only->works() && !only->retains && !busy_ && !closed_ && rest_copy_;
-  plain_lane_ = plain ? only->lane : nullptr;
-  if (plain) {
-    plain_checked_ = only->lane->traits().checked;
-    plain_checked_bytes_ = only->lane->traits().checked_payload_bytes;
+  LaneSlot* const only = slots_.size() == 1 ? slots_.front().get() : nullptr;
+  const bool free = only != nullptr && only->works() && !busy_ && !closed_;
+  plain_lane_ = free && !only->retains && rest_copy_ ? only->lane : nullptr;
+  keeping_slot_ = free && only->retains && !several_ ? only : nullptr;
+  if (free) {
+    checked_ = only->lane->traits().checked;
+    checked_bytes_ = only->lane->traits().checked_payload_bytes;
   }
 }
 
@@ -188,7 +189,21 @@ bool Sender::begun_plain(const wire::FrameHeader& header, std::span<const std::b
   return true;
 }
 
-bool Sender::try_send(wire::FrameHeader& header, std::span<const std::byte> payload) {
+// try_send over the only lane. REQUIRES: room for a copy.
+bool Sender::send_and_keep(wire::FrameHeader& header, std::span<const std::byte> payload) {
+  LaneSlot& slot = *keeping_slot_;
+  fill_header(header, payload, next_number_, checked_, checked_bytes_, 0);
+  const std::int64_t taken = slot.lane->push(header, payload, 0);
+  if (taken <= 0) [[unlikely]] {
+    slot.push_failed = taken < 0;
+    update();
+    return false;
+  }
+  slot.given_bytes += frame_bytes(payload);
+  return keep_sent(slot, header, payload, static_cast<std::uint64_t>(taken));
+}
+
+bool Sender::try_send_otherwise(wire::FrameHeader& header, std::span<const std::byte> payload) {
   if (busy_ || closed_ || payload.size() > max_try_send_bytes || window_is_full(payload.size())) {
     return false;
   }
@@ -202,9 +217,15 @@ bool Sender::try_send(wire::FrameHeader& header, std::span<const std::byte> payl
     update();
     return false;
   }
-  const RetainedFrame frame = retention_.copy(header, payload, next_number_, slot->id);
+  return keep_sent(*slot, header, payload, taken);
+}
+
+// A lane has taken so many bytes of the frame: it is kept, and its rest will be sent. Returns true.
+[[gnu::always_inline]] inline bool Sender::keep_sent(LaneSlot& slot, const wire::FrameHeader& header,
+                                                     std::span<const std::byte> payload, std::uint64_t taken) {
+  const RetainedFrame frame = retention_.copy(header, payload, next_number_, slot.id);
   if (taken < frame_bytes(payload)) {
-    slot->push = {.header = frame.header, .payload = frame.payload, .number = next_number_, .taken = taken};
+    slot.push = {.header = frame.header, .payload = frame.payload, .number = next_number_, .taken = taken};
     update();
   }
   ++next_number_;
@@ -247,6 +268,7 @@ void Sender::append(Outgoing& outgoing) noexcept {
   queue_.append(outgoing);
   busy_ = true;
   plain_lane_ = nullptr;
+  keeping_slot_ = nullptr;
 }
 
 int Sender::drain() {
@@ -397,6 +419,7 @@ void Sender::post(LaneSlot& slot, const wire::FrameHeader& header, std::span<con
   fill_for(slot, notice.header, std::span<const std::byte>(notice.payload).first(payload.size()), 0, 0);
   busy_ = true;
   plain_lane_ = nullptr;
+  keeping_slot_ = nullptr;
 }
 
 // ---- acknowledgements -----------------------------------------------------------------------------------------------

@@ -111,14 +111,17 @@ class Sender {
   [[nodiscard]] link::Lane* plain_lane() const noexcept { return plain_lane_; }
   // Sets magic, version, number and check.
   void number_plain(wire::FrameHeader& header, std::span<const std::byte> payload) const noexcept {
-    fill_header(header, payload, next_number_, plain_checked_, plain_checked_bytes_, 0);
+    fill_header(header, payload, next_number_, checked_, checked_bytes_, 0);
   }
   void sent_plain() noexcept { ++next_number_; }
   // Called if the plain lane has taken only `taken` bytes of a frame, or failed. Returns true if the rest will be sent,
   // and false if nothing was taken.
   bool begun_plain(const wire::FrameHeader& header, std::span<const std::byte> payload, std::int64_t taken) noexcept;
   // Channel::try_send for a channel that has no plain lane at present.
-  bool try_send(wire::FrameHeader& header, std::span<const std::byte> payload);
+  bool try_send(wire::FrameHeader& header, std::span<const std::byte> payload) {
+    const bool at_once = keeping_slot_ != nullptr && retention_.has_room(payload.size());
+    return at_once ? send_and_keep(header, payload) : try_send_otherwise(header, payload);
+  }
 
   void append(Outgoing& outgoing) noexcept;
   // Sends what can be sent; returns the work done. Called from inside finished(), it does nothing: the outer call sends
@@ -177,6 +180,10 @@ class Sender {
       header.check = 0;
     }
   }
+  bool send_and_keep(wire::FrameHeader& header, std::span<const std::byte> payload);
+  bool try_send_otherwise(wire::FrameHeader& header, std::span<const std::byte> payload);
+  bool keep_sent(LaneSlot& slot, const wire::FrameHeader& header, std::span<const std::byte> payload,
+                 std::uint64_t taken);
   [[nodiscard]] LaneSlot* choose(const FrameSize& frame) const noexcept;
   [[nodiscard]] bool window_is_full(std::uint64_t payload_bytes) const noexcept;
   LaneSlot* begin(wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t number,
@@ -188,9 +195,11 @@ class Sender {
   void apply_acknowledged();
 
   link::Lane* plain_lane_ = nullptr;
+  LaneSlot* keeping_slot_ = nullptr;  // the only lane, if it keeps its frames and nothing is queued before it
   std::uint64_t next_number_ = 0;
-  std::uint32_t plain_checked_bytes_ = 0;
-  bool plain_checked_ = false;
+  // What the only lane demands of frames, if nothing is queued before it.
+  std::uint32_t checked_bytes_ = 0;
+  bool checked_ = false;
   bool busy_ = false;
   bool draining_ = false;
   bool closed_ = false;

@@ -11,7 +11,7 @@
 namespace couplet::link {
 
 struct Found {
-  std::uint64_t next_look_ns = 0;  // the next check for silence
+  std::uint64_t last_look_ticks = 0;  // the last check for silence
   // The error of a reset. The system reports it only once: if a call that sends has got it, the calls that receive see
   // an end, as if the peer had closed the connection.
   Status reset;
