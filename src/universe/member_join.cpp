@@ -42,6 +42,21 @@ Result<std::uint64_t> run_from_environment() {
   return run;
 }
 
+// A member whose secret file is named wrongly must not make another secret there. At the default place, the first process
+// that comes makes it.
+Result<channel::Secret> secret_of(const JoinWishes& wishes) {
+  auto path = wishes.secret_file;
+  const bool named = !path.empty() || !environment("COUPLET_SECRET_FILE").empty();
+  if (path.empty()) {
+    COUPLET_TRY_VALUE(path, channel::secret_path());
+  }
+  auto secret = named ? channel::read_secret(path) : channel::read_or_make_secret(path);
+  if (named && secret.code() == Code::not_found) {
+    return fail(Code::config, "the secret file {} does not exist: name that of the hub, or a copy of it", path);
+  }
+  return secret;
+}
+
 }  // namespace
 
 Result<JoinOptions> join_options(const JoinWishes& wishes) {
@@ -77,11 +92,7 @@ Result<JoinOptions> join_options(const JoinWishes& wishes) {
   if (std::isinf(options.timeout_s)) {
     options.timeout_s = -1;  // for ever, too: messages to the hub have finite numbers only
   }
-  auto path = wishes.secret_file;
-  if (path.empty()) {
-    COUPLET_TRY_VALUE(path, channel::secret_path());
-  }
-  COUPLET_TRY_VALUE(options.secret, channel::read_or_make_secret(path));
+  COUPLET_TRY_VALUE(options.secret, secret_of(wishes));
   options.run_directory = os::run_directory();
   options.node_name = environment("COUPLET_NODE");
   return options;

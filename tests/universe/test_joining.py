@@ -81,6 +81,15 @@ def test_a_wrong_secret_is_refused(make_world: MakeWorld, tmp_path: Path) -> Non
     join_and_leave(world)
 
 
+def test_a_member_makes_no_secret_where_a_name_is_wrong(make_world: MakeWorld, tmp_path: Path) -> None:
+    world = make_world("ocean:1")
+    mistyped = tmp_path / "sceret"
+    answer = Member(world, "ocean", 0, 1, COUPLET_SECRET_FILE=str(mistyped)).hear()
+    assert answer.startswith(f"error COUPLET_ERROR_CONFIG the secret file {mistyped} does not exist"), answer
+    assert not mistyped.exists()
+    join_and_leave(world)
+
+
 def test_a_secret_that_others_can_read_is_refused(make_world: MakeWorld, tmp_path: Path) -> None:
     world = make_world("ocean:1")
     loose = tmp_path / "loose"
