@@ -42,8 +42,8 @@ Result<std::uint64_t> run_from_environment() {
   return run;
 }
 
-// A member whose secret file is named wrongly must not make another secret there. At the default place, the first process
-// that comes makes it.
+// A member whose secret file is named wrongly must not make another secret there. At the default place, the first
+// process that comes makes it.
 Result<channel::Secret> secret_of(const JoinWishes& wishes) {
   auto path = wishes.secret_file;
   const bool named = !path.empty() || !environment("COUPLET_SECRET_FILE").empty();
