@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.generate import FIRST_SEED_WITH_JOBS, generate
+from chaos.generate import FIRST_SEED_WITH_FILES, FIRST_SEED_WITH_JOBS, generate
 from chaos.histories import Life
 from chaos.perform import ended_without_leaving
 from chaos.plan import Fault, Plan, Program, pieces_of, without
@@ -39,6 +39,18 @@ def test_seeds_make_all_kinds_of_faults_and_verbs() -> None:
         "idle",
         "leave",
     }
+
+
+def test_some_seeds_use_files_between_all_programs() -> None:
+    before = [generate(seed) for seed in range(FIRST_SEED_WITH_FILES - 300, FIRST_SEED_WITH_FILES)]
+    assert not any(plan.uses_files() for plan in before)
+    every = [generate(seed) for seed in range(FIRST_SEED_WITH_FILES, FIRST_SEED_WITH_FILES + 600)]
+    plans = [plan for plan in every if plan.uses_files()]
+    assert len(every) / 7 < len(plans) < len(every) / 3
+    assert any("COUPLET_HYBRID" in plan.settings for plan in plans)
+    assert any(plan.settings["COUPLET_LINKS"] == "self,file" for plan in plans)
+    for plan in plans:
+        assert not any("COUPLET_LINKS" in program.environment for program in plan.programs)
 
 
 def test_some_seeds_make_an_mpi_job_with_a_window() -> None:

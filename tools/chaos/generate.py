@@ -243,7 +243,8 @@ def heavy_relay(random: Random, plan: Plan) -> Plan:
     kill = Fault("kill", f"{random.choice(writers)}/0", at_s, random.choice((0.05, 0.3, 1.0)), again=True)
     hurt = Fault(random.choice(("stop", "slow", "kill")), "relay:a", round(at_s + random.uniform(-0.3, 0.6), 2), 3.0)
     programs = tuple(replace(p, node="b") if p.name.startswith("reader") else p for p in plan.programs)
-    return replace(plan, programs=programs, faults=(kill, hurt, *plan.faults[:1]), settings={})
+    kept = {name: value for name, value in plan.settings.items() if name != "COUPLET_RELAY"}
+    return replace(plan, programs=programs, faults=(kill, hurt, *plan.faults[:1]), settings=kept)
 
 
 def rush(random: Random, plan: Plan) -> Plan:
@@ -328,10 +329,23 @@ def generate_job(random: Random, seed: int) -> Plan:
     return Plan(seed, tuple(programs), tuple(faults), {}, False, memory_mib)
 
 
+def over_files(random: Random, plan: Plan) -> Plan:
+    """All programs use files of a directory that they share: for everything, between nodes, or for long messages."""
+    ways = ("self,file", "self,shm,file", "self,shm,file", "self,shm,tcp,file", "self,tcp,file")
+    chosen = random.choice(ways)
+    hybrid = {"COUPLET_HYBRID": "tcp+file"} if "tcp" in chosen else {}
+    programs = tuple(
+        replace(each, environment={name: value for name, value in each.environment.items() if name != "COUPLET_LINKS"})
+        for each in plan.programs
+    )
+    return replace(plan, programs=programs, settings={**plan.settings, "COUPLET_LINKS": chosen, **hybrid})
+
+
 THEMES = (crowd, orphans, siege, heavy_relay, rush)
 # Seeds below this one keep the plans that docs/chaos.md names.
 FIRST_SEED_WITH_THEMES = 10_000
-FIRST_SEED_WITH_JOBS = 1_000_000  # such as those of the date
+FIRST_SEED_WITH_JOBS = 1_000_000
+FIRST_SEED_WITH_FILES = 2_000_000  # such as those of the date
 
 
 def generate(seed: int) -> Plan:
@@ -340,6 +354,9 @@ def generate(seed: int) -> Plan:
         return generate_job(of_job, seed)
     random = Random(seed)
     plan = generate_plain(random, seed)
+    of_files = Random(f"files {seed}")
+    if seed >= FIRST_SEED_WITH_FILES and of_files.random() < 0.3:
+        plan = over_files(of_files, plan)
     if seed >= FIRST_SEED_WITH_THEMES and random.random() < 0.6:
         plan = random.choice(THEMES)(random, plan)
     if seed >= FIRST_SEED_WITH_THEMES and random.random() < 0.3:

@@ -97,6 +97,10 @@ class Plan:
         """Returns the MPIs of its jobs."""
         return sorted({program.mpi for program in self.programs if program.mpi})
 
+    def uses_files(self) -> bool:
+        """Says whether its programs reach each other by files of a directory that they share."""
+        return "file" in self.settings.get("COUPLET_LINKS", "").split(",")
+
     def to_json(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))
 

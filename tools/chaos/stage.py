@@ -92,6 +92,7 @@ class Stage:
             "COUPLET_SECRET_FILE": str(self.secret),
             "COUPLET_RUN_DIR": str(self.run_directory(node)),
             "COUPLET_NODE": node,
+            **({"COUPLET_FILE_DIRECTORY": str(self.directory / "files")} if self.plan.uses_files() else {}),
             **self.plan.settings,
             **extra,
         }
