@@ -105,7 +105,8 @@ void Sender::take_back_lane() {
     queue_.prepend(frame->release()->outgoing);
   }
   slots_.clear();
-  next_number_ = acknowledged_ = claimed_ = 0;
+  next_number_ = 0;
+  acknowledged_ = {};
   update();
 }
 
@@ -189,43 +190,36 @@ bool Sender::begun_plain(const wire::FrameHeader& header, std::span<const std::b
   return true;
 }
 
-// try_send over the only lane. REQUIRES: room for a copy.
-bool Sender::send_and_keep(wire::FrameHeader& header, std::span<const std::byte> payload) {
-  LaneSlot& slot = *keeping_slot_;
-  fill_header(header, payload, next_number_, checked_, checked_bytes_, 0);
-  const std::int64_t taken = slot.lane->push(header, payload, 0);
-  if (taken <= 0) [[unlikely]] {
-    slot.push_failed = taken < 0;
-    update();
-    return false;
-  }
-  slot.given_bytes += frame_bytes(payload);
-  return keep_sent(slot, header, payload, static_cast<std::uint64_t>(taken));
-}
-
-bool Sender::try_send_otherwise(wire::FrameHeader& header, std::span<const std::byte> payload) {
-  if (busy_ || closed_ || payload.size() > max_try_send_bytes || window_is_full(payload.size())) {
-    return false;
-  }
-  LaneSlot* const possible = choose({.payload_bytes = payload.size()});
-  if (possible == nullptr || !possible->retains || !retention_.make_room(payload.size())) {
-    return false;
-  }
+bool Sender::try_send(wire::FrameHeader& header, std::span<const std::byte> payload) {
+  LaneSlot* slot = keeping_slot_;
   std::uint64_t taken = 0;
-  LaneSlot* const slot = begin(header, payload, next_number_, 0, taken);
-  if (slot == nullptr) {
-    update();
-    return false;
+  if (slot != nullptr && retention_.has_room(payload.size())) [[likely]] {
+    fill_header(header, payload, next_number_, checked_, checked_bytes_, 0);
+    const std::int64_t answer = slot->lane->push(header, payload, 0);
+    if (answer <= 0) [[unlikely]] {
+      slot->push_failed = answer < 0;
+      update();
+      return false;
+    }
+    taken = static_cast<std::uint64_t>(answer);
+    slot->given_bytes += frame_bytes(payload);
+  } else {
+    if (busy_ || closed_ || payload.size() > max_try_send_bytes || window_is_full(payload.size())) {
+      return false;
+    }
+    slot = choose({.payload_bytes = payload.size()});
+    if (slot == nullptr || !slot->retains || !retention_.make_room(payload.size())) {
+      return false;
+    }
+    slot = begin(header, payload, next_number_, 0, taken);
+    if (slot == nullptr) {
+      update();
+      return false;
+    }
   }
-  return keep_sent(*slot, header, payload, taken);
-}
-
-// A lane has taken so many bytes of the frame: it is kept, and its rest will be sent. Returns true.
-[[gnu::always_inline]] inline bool Sender::keep_sent(LaneSlot& slot, const wire::FrameHeader& header,
-                                                     std::span<const std::byte> payload, std::uint64_t taken) {
-  const RetainedFrame frame = retention_.copy(header, payload, next_number_, slot.id);
+  const RetainedFrame frame = retention_.copy(header, payload, next_number_, slot->id);
   if (taken < frame_bytes(payload)) {
-    slot.push = {.header = frame.header, .payload = frame.payload, .number = next_number_, .taken = taken};
+    slot->push = {.header = frame.header, .payload = frame.payload, .number = next_number_, .taken = taken};
     update();
   }
   ++next_number_;
@@ -285,7 +279,7 @@ int Sender::drain() {
         moved += continue_push(slot) + push_notice(slot);
       }
     }
-    if (claimed_ > acknowledged_) {
+    if (acknowledged_.claimed > acknowledged_.applied) {
       // A lane that was still reading an acknowledged frame may have broken, so that the frame can be freed.
       apply_acknowledged();
     }
@@ -428,8 +422,8 @@ Status Sender::acknowledged(std::uint64_t number) {
   if (number > next_number_) {
     return fail(Code::protocol, "{} frames are acknowledged, but only {} were sent", number, next_number_);
   }
-  claimed_ = std::max(claimed_, number);
-  if (claimed_ > acknowledged_) {
+  acknowledged_.claimed = std::max(acknowledged_.claimed, number);
+  if (acknowledged_.claimed > acknowledged_.applied) {
     apply_acknowledged();
   }
   return {};
@@ -438,13 +432,13 @@ Status Sender::acknowledged(std::uint64_t number) {
 // Frees the frames that the peer has. A frame that a lane still reads is kept, although it has arrived over another
 // lane.
 void Sender::apply_acknowledged() {
-  std::uint64_t number = claimed_;
+  std::uint64_t number = acknowledged_.claimed;
   for (const auto& slot : slots_) {
     if (slot->push.header != nullptr && slot->push.outgoing == nullptr) {
       number = std::min(number, slot->push.number);
     }
   }
-  acknowledged_ = std::max(acknowledged_, number);
+  acknowledged_.applied = std::max(acknowledged_.applied, number);
   retention_.drop_copies_below(number);
   while (Outgoing* const outgoing = retention_.take_kept_below(number)) {
     outgoing->finished(*outgoing, {});
@@ -462,7 +456,7 @@ void Sender::finish_all(const Status& status) {
     }
   }
   retention_.drop_copies_below(UINT64_MAX);
-  while (Outgoing* const outgoing = retention_.take_kept_below(claimed_)) {
+  while (Outgoing* const outgoing = retention_.take_kept_below(acknowledged_.claimed)) {
     outgoing->finished(*outgoing, {});
   }
   while (Outgoing* const outgoing = retention_.take_kept_below(UINT64_MAX)) {

@@ -118,10 +118,7 @@ class Sender {
   // and false if nothing was taken.
   bool begun_plain(const wire::FrameHeader& header, std::span<const std::byte> payload, std::int64_t taken) noexcept;
   // Channel::try_send for a channel that has no plain lane at present.
-  bool try_send(wire::FrameHeader& header, std::span<const std::byte> payload) {
-    const bool at_once = keeping_slot_ != nullptr && retention_.has_room(payload.size());
-    return at_once ? send_and_keep(header, payload) : try_send_otherwise(header, payload);
-  }
+  bool try_send(wire::FrameHeader& header, std::span<const std::byte> payload);
 
   void append(Outgoing& outgoing) noexcept;
   // Sends what can be sent; returns the work done. Called from inside finished(), it does nothing: the outer call sends
@@ -162,7 +159,7 @@ class Sender {
   void post(LaneSlot& slot, const wire::FrameHeader& header, std::span<const std::byte> payload) noexcept;
   // Notes that the peer has received all frames below that number. Returns protocol if so many were never sent.
   Status acknowledged(std::uint64_t number);
-  [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }
+  [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_.applied; }
   // Finishes every Outgoing that was not finished.
   void finish_all(const Status& status);
 
@@ -180,10 +177,6 @@ class Sender {
       header.check = 0;
     }
   }
-  bool send_and_keep(wire::FrameHeader& header, std::span<const std::byte> payload);
-  bool try_send_otherwise(wire::FrameHeader& header, std::span<const std::byte> payload);
-  bool keep_sent(LaneSlot& slot, const wire::FrameHeader& header, std::span<const std::byte> payload,
-                 std::uint64_t taken);
   [[nodiscard]] LaneSlot* choose(const FrameSize& frame) const noexcept;
   [[nodiscard]] bool window_is_full(std::uint64_t payload_bytes) const noexcept;
   LaneSlot* begin(wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t number,
@@ -204,9 +197,11 @@ class Sender {
   bool draining_ = false;
   bool closed_ = false;
   bool several_ = false;  // the channel has or had several lanes, so all frames are retained
-  std::uint64_t acknowledged_ = 0;
-  std::uint64_t claimed_ =
-      0;  // what the peer says that it has; more than acknowledged_ while a lane reads such a frame
+  struct Acknowledged {
+    std::uint64_t applied = 0;
+    std::uint64_t claimed = 0;  // what the peer says that it has; more than applied while a lane reads such a frame
+  };
+  Acknowledged acknowledged_;
   std::uint32_t last_lane_ = Retention::no_lane;
   OutgoingQueue queue_;
   Retention retention_;

@@ -43,6 +43,38 @@ struct Sealed {
   Stage bytes{2 * wire::record_bytes};
 };
 
+// A system call with one piece of memory costs less than one with two.
+ssize_t send_in_one_piece(const os::Descriptor& socket, const wire::FrameHeader& header,
+                          std::span<const std::byte> payload) {
+  std::array<std::byte, wire::frame_header_bytes + one_piece_bytes> image;  // NOLINT: filled below
+  wire::encode_frame(header, std::span(image).first<wire::frame_header_bytes>());
+  if (!payload.empty()) {
+    std::memcpy(image.data() + wire::frame_header_bytes, payload.data(), payload.size());
+  }
+  const std::size_t bytes = wire::frame_header_bytes + payload.size();
+  return os::retry_interrupted(
+      [&] { return ::send(socket.number(), image.data(), bytes, MSG_NOSIGNAL | MSG_DONTWAIT); });
+}
+
+ssize_t send_parts(const os::Descriptor& socket, const wire::FrameHeader& header, std::span<const std::byte> payload,
+                   std::uint64_t offset) {
+  std::array<std::byte, wire::frame_header_bytes> image;
+  std::array<iovec, 2> parts{};
+  std::size_t count = 0;
+  if (offset < image.size()) {
+    wire::encode_frame(header, image);
+    parts[count++] = {image.data() + offset, image.size() - offset};
+  }
+  const std::uint64_t sent = offset > image.size() ? offset - image.size() : 0;
+  if (sent < payload.size()) {
+    parts[count++] = {const_cast<std::byte*>(payload.data()) + sent, payload.size() - sent};
+  }
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = count;
+  return os::retry_interrupted([&] { return ::sendmsg(socket.number(), &message, MSG_NOSIGNAL | MSG_DONTWAIT); });
+}
+
 class TcpLane final : public Lane {
  public:
   TcpLane(os::Descriptor socket, const TcpOptions& options)
@@ -77,8 +109,6 @@ class TcpLane final : public Lane {
   enum class Step : std::uint8_t { need_more, frame, stop, failed };
   enum class Fill : std::uint8_t { some, none, failed };
 
-  ssize_t send_in_one_piece(const wire::FrameHeader& header, std::span<const std::byte> payload);
-  ssize_t send_parts(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset);
   std::int64_t push_plain(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset);
   std::int64_t push_sealed(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset);
   void make_pending_bytes();
@@ -183,40 +213,11 @@ std::int64_t TcpLane::push(const wire::FrameHeader& header, std::span<const std:
   return taken;
 }
 
-// A system call with one piece of memory costs less than one with two.
-ssize_t TcpLane::send_in_one_piece(const wire::FrameHeader& header, std::span<const std::byte> payload) {
-  std::array<std::byte, wire::frame_header_bytes + one_piece_bytes> image;  // NOLINT: filled below
-  wire::encode_frame(header, std::span(image).first<wire::frame_header_bytes>());
-  if (!payload.empty()) {
-    std::memcpy(image.data() + wire::frame_header_bytes, payload.data(), payload.size());
-  }
-  const std::size_t bytes = wire::frame_header_bytes + payload.size();
-  return os::retry_interrupted(
-      [&] { return ::send(socket_.number(), image.data(), bytes, MSG_NOSIGNAL | MSG_DONTWAIT); });
-}
-
-ssize_t TcpLane::send_parts(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset) {
-  std::array<std::byte, wire::frame_header_bytes> image;
-  std::array<iovec, 2> parts{};
-  std::size_t count = 0;
-  if (offset < image.size()) {
-    wire::encode_frame(header, image);
-    parts[count++] = {image.data() + offset, image.size() - offset};
-  }
-  const std::uint64_t sent = offset > image.size() ? offset - image.size() : 0;
-  if (sent < payload.size()) {
-    parts[count++] = {const_cast<std::byte*>(payload.data()) + sent, payload.size() - sent};
-  }
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = count;
-  return os::retry_interrupted([&] { return ::sendmsg(socket_.number(), &message, MSG_NOSIGNAL | MSG_DONTWAIT); });
-}
-
 std::int64_t TcpLane::push_plain(const wire::FrameHeader& header, std::span<const std::byte> payload,
                                  std::uint64_t offset) {
   const bool small = offset == 0 && payload.size() <= one_piece_bytes;
-  const ssize_t taken = small ? send_in_one_piece(header, payload) : send_parts(header, payload, offset);
+  const ssize_t taken =
+      small ? send_in_one_piece(socket_, header, payload) : send_parts(socket_, header, payload, offset);
   if (taken >= 0) {
     return taken;
   }
