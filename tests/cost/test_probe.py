@@ -336,6 +336,21 @@ def test_a_launcher_may_print_what_is_not_utf_8(
     assert json.loads((tmp_path / "m.json").read_text())["cells"]
 
 
+def test_ranks_that_hang_when_all_is_measured_are_ended(
+    couplet: Callable[..., Any], probes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of MPICH may in MPI_Finalize over UCX, if one of them comes late."""
+    (tmp_path / "lines").write_text(LINES)
+    invented = tmp_path / "mpiexec.mpich"
+    invented.write_text(f"#!/bin/sh\ncat {tmp_path / 'lines'}\nexec sleep 1000\n")
+    invented.chmod(0o755)
+    monkeypatch.setattr("couplet.cli.launch.launcher_executable", lambda launcher: str(invented))
+    monkeypatch.setattr("couplet.cli.probe._END_S", 0.2)
+    result = couplet("probe", "--launcher", "mpich", "-o", tmp_path / "m.json")
+    assert result.exit_code == 0 and "everything is measured, but the ranks did not end" in result.stderr
+    assert json.loads((tmp_path / "m.json").read_text())["cells"]
+
+
 def ranks_with(repetitions: int) -> list[int]:
     """The processes of couplet-probe that were started with so many repetitions."""
     found = []

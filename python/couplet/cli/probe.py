@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from couplet.cost.probe import Collector
 
 _GRACE_S = 10.0
+# For this long the ranks may be in MPI_Finalize after everything is measured.
+_END_S = 20.0
 # The limits of couplet-probe (src/probe/mpi/options.cpp), so that a mistake is found before a launcher starts.
 MAX_MESSAGE_BYTES = 1 << 30
 MAX_NUMBER = 1 << 20
@@ -289,6 +291,21 @@ def _stop(process: subprocess.Popen[str]) -> None:
         process.stdout.close()
 
 
+def _ended(process: subprocess.Popen[str]) -> int:
+    """The exit status of the launcher. Ranks that hang in MPI_Finalize, as those of MPICH may over UCX, have measured
+    everything: they are ended, and that is said.
+    """
+    try:
+        return process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        say(
+            f"couplet: note: everything is measured, but the ranks did not end within {_END_S:.0f} s (in MPI_Finalize); "
+            "they are ended now",
+            file=sys.stderr,
+        )
+        return 0
+
+
 def _run(command: list[str], collector: Collector) -> None:
     """Runs the probe and takes its lines as they come; a failure or an exception leaves no process behind."""
     from couplet.cost.errors import CostError
@@ -307,7 +324,9 @@ def _run(command: list[str], collector: Collector) -> None:
         with _progress(process.stdout, collector) as lines:
             for line in lines:
                 collector.line(line)
-        status = process.wait()
+                if line.strip() == "done":
+                    break
+        status = _ended(process)
     finally:
         if process is not None:
             _stop(process)
