@@ -77,7 +77,8 @@ typedef int32_t (*couplet_interrupt_check)(void* context);
  * not at all by a call that ends sooner. If it returns another value than 0, the call returns COUPLET_INTERRUPTED:
  * what it waited for can be waited for again, and a request stays pending. A call that is at a point at which it cannot
  * stop goes on first and asks again. A collective read that is interrupted on one rank returns COUPLET_NOT_YET on the
- * others. Calls that are not named here are not interrupted. */
+ * others. leave, if it waits for receivers, stops waiting, and leaves. Calls that are not named here are not
+ * interrupted. */
 COUPLET_API void couplet_set_interrupt_check(couplet_interrupt_check check, void* context);
 
 #ifdef __cplusplus

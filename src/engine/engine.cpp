@@ -335,6 +335,10 @@ void Engine::set_interrupt(std::function<bool()> check) {
   state_->interrupted = std::move(check);
 }
 
+bool Engine::user_interrupts() const {
+  return state_->interrupted && state_->interrupted();
+}
+
 // Waits outside of wait() call this in each of their rounds. Other threads that want the turn get it here.
 bool Engine::interrupted(std::uint64_t now_ns) {
   if (state_->turn->wanted() && state_->walking == 0) {

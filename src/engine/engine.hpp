@@ -76,6 +76,8 @@ class Engine {
   void look_at_all();
   // Is a source being polled now?
   [[nodiscard]] bool is_polling() const noexcept;
+  // Asks the interrupt check of the calling thread.
+  [[nodiscard]] bool user_interrupts() const;
   // Polls the sources whose watched descriptors are ready, and returns the work done. Costs one system call.
   int look_at_descriptors();
 

@@ -26,6 +26,9 @@ Status PeerPatience::wait(Engine& engine, const std::function<bool()>& done,
       if (status.code() != Code::timeout) {
         return status;
       }
+      if (engine.user_interrupts()) {
+        return Code::interrupted;
+      }
       if (has_ended()) {
         return fail(Code::timeout, "waited for {}; for {:.3g} s no peer has taken anything", what(),
                     static_cast<double>(limit_ns_) * 1e-9);

@@ -325,7 +325,10 @@ Status Universe::leave() {
   if (!window_ended.ok()) {
     return window_ended.within("leaving the window of the MPI job");
   }
-  return flushed.ok() ? left : flushed.within("leaving with messages that could not be sent");
+  if (flushed.ok() || (flushed.code() == Code::interrupted && !left.ok())) {
+    return left;
+  }
+  return flushed.code() == Code::interrupted ? flushed : flushed.within("leaving with messages that could not be sent");
 }
 
 }  // namespace couplet::runtime

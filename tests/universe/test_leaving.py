@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from launching import WATCHDOG_S, World
+from launching import WATCHDOG_S, World, read_line
 from namespaces import ADDRESSES, Namespaces, make_namespaces
 from quartet import Guest
 
@@ -182,3 +184,47 @@ def test_what_was_sent_arrives_if_the_first_call_of_the_receiver_is_a_send(make_
         second.get(f"awaited[{number}].wait(timeout=100)")
         assert second.get(f"bool((found[{number}] == {number}).all())") == "True"
     second.leave()
+
+
+LEAVER = """
+import couplet, numpy as np
+universe = couplet.join("leaver")
+universe.group.Recv(np.zeros(1, "u1"), 1)
+sent = [universe.group.Isend(np.full(2_000_000, 7, "u1"), 1, tag) for tag in range(3)]
+print("sent", flush=True)
+try:
+    universe.leave()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+LATE = """
+import couplet, numpy as np
+with couplet.join("late") as universe:
+    universe.group.Send(np.zeros(1, "u1"), 0)
+    input()
+    try:
+        universe.group.Recv(np.zeros(2_000_000, "u1"), 0, 0, timeout=100)
+    except couplet.PeerLostError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("far", [False, True], ids=["near", "far"])
+def test_control_c_ends_the_wait_for_receivers_and_the_process_has_left(
+    make_world: Callable[..., World], far: bool
+) -> None:
+    """It counted as lost, since it ended in the middle of leaving."""
+    world = make_world("leaver:1,late:1")
+    late = world.start(
+        [sys.executable, "-c", LATE], standard_input=True, **({"COUPLET_NODE": "elsewhere"} if far else {})
+    )
+    leaver = world.start([sys.executable, "-c", LEAVER])
+    assert read_line(leaver) == "sent\n"
+    time.sleep(0.5)  # it has to wait in leave
+    leaver.send_signal(signal.SIGINT)
+    assert read_line(leaver) == "interrupted\n"
+    world.finish(leaver).check()
+    assert late.stdin is not None
+    late.stdin.write("go\n")
+    late.stdin.flush()
+    assert "has left" in world.finish(late).check().output

@@ -51,6 +51,14 @@ TEST_F(PeerPatienceTest, GoesOnAsLongAsSomethingIsTaken) {
   EXPECT_TRUE(wait(done).ok());
 }
 
+// Ctrl-C while a process left ended the process, so that its peers took it for dead.
+TEST_F(PeerPatienceTest, EndsIfTheUserInterrupts) {
+  engine.set_interrupt([] { return true; });
+  const Status status = patience.wait(
+      engine, [] { return false; }, [] { return "the last bytes"; });
+  EXPECT_EQ(status.code(), Code::interrupted) << status.text();
+}
+
 TEST_F(PeerPatienceTest, BeginsAnewIfItIsTold) {
   EXPECT_EQ(wait([] { return false; }).code(), Code::timeout);
   patience.renew();
