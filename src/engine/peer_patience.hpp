@@ -21,8 +21,8 @@ class PeerPatience {
   PeerPatience(std::uint64_t limit_ns, std::function<std::uint64_t()> taken);
 
   // Polls until done() is true. Returns ok; or timeout once nothing was taken for the limit, with a text that contains
-  // what(); or interrupted, if the user does not want to wait longer; or memory. For several waits one after the other, the limit counts once: what one has used up, the next
-  // does not have.
+  // what(); or interrupted, if the user does not want to wait longer; or memory. For several waits one after the other,
+  // the limit counts once: what one has used up, the next does not have.
   Status wait(Engine& engine, const std::function<bool()>& done, const std::function<std::string()>& what) noexcept;
   // Says that a peer has taken something that `taken` does not count. The limit begins anew.
   void renew() noexcept { still_ = {}; }

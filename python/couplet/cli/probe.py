@@ -299,8 +299,8 @@ def _ended(process: subprocess.Popen[str]) -> int:
         return process.wait(_END_S)
     except subprocess.TimeoutExpired:
         say(
-            f"couplet: note: everything is measured, but the ranks did not end within {_END_S:.0f} s (in MPI_Finalize); "
-            "they are ended now",
+            f"couplet: note: everything is measured, but the ranks did not end within {_END_S:.0f} s "
+            "(in MPI_Finalize); they are ended now",
             file=sys.stderr,
         )
         return 0
