@@ -210,6 +210,10 @@ class InternalError(Error, RuntimeError):
     status = "COUPLET_ERROR_INTERNAL"
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument has a type that the call does not take; the text says which types it takes."""
+
+
 _BY_CODE: dict[int, type[Error]] = {kind.code: kind for kind in Error.__subclasses__()}
 
 

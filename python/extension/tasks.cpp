@@ -19,11 +19,11 @@ struct Submission {
   couplet_task* task = nullptr;
 };
 
-std::shared_ptr<Submission> copy_of(const std::vector<int64_t>& parameters, nb::handle payload) {
+std::shared_ptr<Submission> copy_of(const std::vector<int64_t>& parameters, nb::handle payload, const char* verb) {
   auto copy = std::make_shared<Submission>();
   copy->parameters = parameters;
   if (!payload.is_none()) {
-    const Memory memory = read_only_memory(payload, "submit");
+    const Memory memory = read_only_memory(payload, verb);
     const auto* bytes = static_cast<const char*>(memory.data);
     copy->payload.assign(bytes, bytes + memory.bytes);
     copy->count = memory.count;
@@ -186,7 +186,7 @@ couplet_status Tasks::check(const Outcome& outcome, const char* verb) const {
 
 nb::object Tasks::submit(int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload,
                          double timeout_s) const {
-  const std::shared_ptr<Submission> copy = copy_of(parameters, payload);
+  const std::shared_ptr<Submission> copy = copy_of(parameters, payload, "submit");
   couplet_tasks* const tasks = open_handle("submit");
   Use use(state, "submit");
   const std::shared_ptr<UniverseState> lent = use.hand_over();
@@ -230,6 +230,13 @@ nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, doub
   return nb::make_tuple(status, received.id, received.source, received.worker, nb::tuple(numbers), received.array());
 }
 
+void Tasks::refuse_next(couplet_status error, const std::string& text) const {
+  couplet_tasks* const tasks = open_handle("next");
+  const Use use(state, "next");
+  // The outcome is the error that the caller raises.
+  static_cast<void>(blocking([&] { return couplet_private_refuse_next(tasks, error, text.c_str()); }));
+}
+
 void Tasks::complete(uint64_t id, couplet_status outcome, const std::string& text) const {
   couplet_tasks* const tasks = open_handle("complete");
   const Use use(state, "complete");
@@ -237,7 +244,7 @@ void Tasks::complete(uint64_t id, couplet_status outcome, const std::string& tex
 }
 
 void Tasks::dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload) const {
-  const std::shared_ptr<Submission> copy = copy_of(parameters, payload);
+  const std::shared_ptr<Submission> copy = copy_of(parameters, payload, "dispatch");
   couplet_tasks* const tasks = open_handle("dispatch");
   const Use use(state, "dispatch");
   const Outcome outcome = unlocked([&] {
@@ -296,6 +303,7 @@ void bind_tasks(nb::module_& module) {
       .def("submit", &Tasks::submit, nb::arg("worker"), nb::arg("parameters"), nb::arg("payload").none(),
            nb::arg("timeout"), Stays())
       .def("next", &Tasks::next, nb::arg("parameters"), nb::arg("count"), nb::arg("type"), nb::arg("timeout"), Stays())
+      .def("refuse_next", &Tasks::refuse_next, nb::arg("error"), nb::arg("text"), Stays())
       .def("complete", &Tasks::complete, nb::arg("id"), nb::arg("outcome"), nb::arg("text"), Stays())
       .def("dispatch", &Tasks::dispatch, nb::arg("id"), nb::arg("worker"), nb::arg("parameters"),
            nb::arg("payload").none(), Stays())

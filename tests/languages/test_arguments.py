@@ -1,0 +1,115 @@
+"""Every public call of the package, with wrong values for each of its arguments, one at a time.
+
+The error is one of Couplet, names the call and the argument, and has no words of the extension. A call or an argument
+that is not in the table (tests/support/public_calls.py) fails the test, so that none is forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from public_calls import WRONG, Context, all_calls
+
+import couplet
+import couplet.weights
+
+FORBIDDEN = ("incompatible function arguments", "std::bad_cast", "nanobind", "_couplet", "__new__", "has no attribute")
+# Functions that users write, and not call.
+OVERRIDDEN = {"Client"}
+
+
+def public_calls() -> dict[str, Callable[..., Any]]:
+    """All functions and methods that users call, by name."""
+    found: dict[str, Callable[..., Any]] = {}
+    for name in couplet.__all__:
+        value = getattr(couplet, name)
+        if inspect.isclass(value):
+            if issubclass(value, couplet.Error) or name in OVERRIDDEN:
+                continue
+            for method, function in inspect.getmembers(value, inspect.isfunction):
+                if not method.startswith("_"):
+                    found[f"{name}.{method}"] = function
+            if name == "Grid":
+                found[name] = value.__init__
+        elif inspect.isfunction(value):
+            found[name] = value
+    for name, value in vars(couplet.weights).items():
+        if inspect.isfunction(value) and value.__module__ == "couplet.weights" and not name.startswith("_"):
+            found[f"weights.{name}"] = value
+    return found
+
+
+def test_no_call_and_no_argument_is_forgotten() -> None:
+    calls = all_calls()
+    missing = []
+    for name, function in public_calls().items():
+        parameters = {each for each in inspect.signature(function).parameters if each != "self"} - {"options"}
+        if name == "Universe.open_series":
+            parameters |= set(couplet.OpenOptions.__annotations__)
+        kinds = calls[name].kinds if name in calls else {}
+        missing += [f"{name}({each})" for each in sorted(parameters - set(kinds))]
+    assert not missing, missing
+
+
+def make(call: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Makes a call, up to its first result."""
+    if "things" in arguments and inspect.signature(call).parameters["things"].kind == inspect.Parameter.VAR_POSITIONAL:
+        rest = {name: value for name, value in arguments.items() if name != "things"}
+        made = call(arguments["things"], **rest)
+    else:
+        made = call(**arguments)
+    if inspect.iscoroutine(made):
+        asyncio.run(made)
+    elif inspect.isasyncgen(made):
+        asyncio.run(anext(made))  # type: ignore[arg-type]
+    elif inspect.isgenerator(made):
+        next(made)
+    elif isinstance(made, AbstractContextManager):
+        with made:
+            pass
+
+
+def names_of(call: str) -> set[str]:
+    """The names of a call in texts. A variant of a call may have the name of that call."""
+    name = call.rpartition(".")[2]
+    other = call.partition(".")[0] if "eights" in call else "read" if "batches" in name else name
+    return {name, name.removeprefix("i"), name.removesuffix("_async"), name.removesuffix("_stamped"), other}
+
+
+def problem_with(name: str, call: Callable[..., Any], arguments: Mapping[str, Any], argument: str) -> str:
+    """Says what is wrong with the error of a call, or returns "" if nothing is."""
+    try:
+        make(call, arguments)
+    except couplet.Error as error:
+        text = str(error)
+        if not re.search(rf"\b{argument}\b", text):
+            return f"does not name the argument: {text}"
+        if not any(text.startswith(f"{each}: ") for each in names_of(name)):
+            return f"does not name the call: {text}"
+        words = [each for each in FORBIDDEN if each in text]
+        return f"has {words}: {text}" if words or "\n" in text or len(text) > 400 else ""
+    except Exception as error:
+        return f"raises {type(error).__name__}: {error}"
+    return "accepts it"
+
+
+def test_wrong_arguments(solo: couplet.Universe) -> None:
+    """Faults: 378 calls ended with words of the extension, with an error of another library, or were cut silently."""
+    context = Context(solo)
+    problems = []
+    for name, call in all_calls().items():
+        for argument, kind in call.kinds.items():
+            for title, value in WRONG.items():
+                if title in kind.split():
+                    continue
+                problem = problem_with(name, call.find(context), {**call.right, argument: value}, argument)
+                if problem:
+                    problems.append(f"{name}({argument}={title}) {problem}")
+    assert not problems, "\n".join(problems)
+    assert solo.group.allreduce(np.ones(1)).tolist() == [1]  # all refused calls have been counted
