@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
+from launching import PROJECT
 from public_calls import WRONG, Context, all_calls
 
 import couplet
@@ -113,3 +114,16 @@ def test_wrong_arguments(solo: couplet.Universe) -> None:
                     problems.append(f"{name}({argument}={title}) {problem}")
     assert not problems, "\n".join(problems)
     assert solo.group.allreduce(np.ones(1)).tolist() == [1]  # all refused calls have been counted
+
+
+def test_the_table_for_users_of_mpi4py_names_what_exists() -> None:
+    page = (PROJECT / "docs" / "guide" / "python.md").read_text()
+    table = page.partition("## Coming from mpi4py")[2].partition("\n## ")[0]
+    right = " ".join(line.split("|")[2] for line in table.splitlines() if line.startswith("| `"))
+    owners = {"group": couplet.Group, "universe": couplet.Universe, "couplet": couplet, "message": couplet.Message}
+    names = re.findall(r"\b(group|universe|couplet|message)\.(\w+)(?:\(([^)]*)\))?", right)
+    assert len(names) > 30
+    for owner, name, arguments in names:
+        found = getattr(owners[owner], name)
+        given = re.findall(r"(\w+)=", arguments)
+        assert not given or set(given) <= set(inspect.signature(found).parameters), (owner, name, given)
