@@ -268,13 +268,13 @@ bool Series::put(nb::handle array, int64_t step) const {
   const auto prepare = [&] {
     const Memory memory = read_only_memory(array, "put");
     const Field& first = known->fields.front();
-    const std::string where = "put, step " + std::to_string(step) + ": series '" + known->name + "' has ";
+    const auto where = [&] { return "put, step " + std::to_string(step) + ": series '" + known->name + "' has "; };
     if (memory.type != first.type && first.type != COUPLET_BYTE) {
       raise(COUPLET_ERROR_TYPE,
-            where + "elements of " + type_name(first.type) + ", the array of " + type_name(memory.type));
+            where() + "elements of " + type_name(first.type) + ", the array of " + type_name(memory.type));
     }
     if (memory.bytes != first.step_bytes) {
-      raise(COUPLET_ERROR_SHAPE, where + std::to_string(first.step_bytes) +
+      raise(COUPLET_ERROR_SHAPE, where() + std::to_string(first.step_bytes) +
                                      " bytes in this rank's box, the array has " + std::to_string(memory.bytes));
     }
     return memory;

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
+import pytest
 from launching import PROJECT
 from public_calls import WRONG, Context, all_calls
 
@@ -127,3 +128,73 @@ def test_the_table_for_users_of_mpi4py_names_what_exists() -> None:
         found = getattr(owners[owner], name)
         given = re.findall(r"(\w+)=", arguments)
         assert not given or set(given) <= set(inspect.signature(found).parameters), (owner, name, given)
+
+
+# What was cut or taken for something else silently, and sentences that misled: the call, its error, its words.
+MISTAKEN: list[tuple[Callable[[Context], Any], type[couplet.Error], str]] = [
+    (lambda c: c.universe.create_series("cut", (4.7, 3)), couplet.ArgumentError, "shape[0] is 4.7; it must be a whole"),
+    (lambda c: c.universe.create_area("cut", "43"), couplet.ArgumentError, "shape is '43'; it must be a list of whole"),
+    (lambda c: c.universe.create_area("cut", ()), couplet.ShapeError, "an array has at least one dimension"),
+    (lambda c: c.universe.open_series("eta", start=1.5), couplet.ArgumentError, "start is 1.5"),
+    (lambda c: c.universe.open_series("eta", box=[(0.5, 2), (0, 2)]), couplet.ArgumentError, "box[0][0] is 0.5"),
+    (lambda c: c.universe.open_series("eta", box=(0, 2)), couplet.ShapeError, "box[0] is 0; it must be (start, stop)"),
+    (
+        lambda c: c.area.read((slice(None), slice(2))),
+        couplet.ShapeError,
+        "area 'area': box[0] is slice(None, None",
+    ),
+    (lambda c: c.requester.submit(0, [1.5]), couplet.ArgumentError, "submit: parameters[0] is 1.5"),
+    (lambda c: c.group.gatherv(np.zeros(1), [1.5]), couplet.ArgumentError, "gatherv: counts[0] is 1.5"),
+    (
+        lambda c: c.universe.create_series("bytes", fields={"a": "f8"}),
+        couplet.ArgumentError,
+        "fields['a'] is 'f8'; it must be (dtype, shape) or (dtype, shape, box)",
+    ),
+    (lambda c: c.area.write(np.zeros((1, 4))), couplet.ShapeError, "the box has the shape (2, 2), the array (1, 4)"),
+    (lambda c: c.area.write(np.zeros(4)), couplet.ShapeError, "the box has the shape (2, 2), the array (4,)"),
+    (
+        lambda c: c.area.write(np.zeros((2, 2), "f4")),
+        couplet.ElementTypeError,
+        "area 'area': the area has elements of float64, the array of float32",
+    ),
+    (lambda c: c.area.write([[0.0, 0.0]]), couplet.ArgumentError, "array is [[0.0, 0.0]]; it must be an array"),
+    (lambda c: c.group.Send(np.zeros((4, 4))[:, 1], 0), couplet.ArgumentError, "Send: buffer is an array of float64"),
+    (lambda c: c.group.Send(np.zeros(2), "monitor"), couplet.ArgumentError, "target is 'monitor'; it must be a rank"),
+    (lambda c: c.group.Recv(np.frombuffer(b"12345678")), couplet.ArgumentError, "which is read-only"),
+    (lambda c: c.group.Send(np.zeros(2, "f2"), 0), couplet.ElementTypeError, "buffer has elements of float16"),
+    (lambda c: c.writer.put(7, np.zeros((2, 2))), couplet.ArgumentError, "step is an array of float64 with the shape"),
+    (lambda c: c.writer.put({}, 7), couplet.ArgumentError, "the series has no named fields: give one array"),
+    (lambda c: c.batch[0], couplet.NotFoundError, "has no named fields: write batch.data"),
+    (lambda c: c.universe.create_area("text\0zero", (2,)), couplet.ArgumentError, "without a zero byte"),
+    (
+        lambda c: c.universe.coupler("t", on_lost="keep"),
+        couplet.ArgumentError,
+        "on_lost is 'keep'; it must be 'fail'",
+    ),
+]
+
+
+def test_what_was_cut_or_misunderstood_is_refused(solo: couplet.Universe) -> None:
+    context = Context(solo)
+    for call, error, words in MISTAKEN:
+        with pytest.raises(error, match=re.escape(words)):
+            call(context)
+
+
+def test_truths_and_whole_numbers_of_numpy_are_taken(solo: couplet.Universe) -> None:
+    """Fault: `latest=(n > 3)` with an n of NumPy was refused."""
+    count = np.int64(4)
+    with solo.create_series("eta", (count, np.int32(2)), slots=count, collective=count > 5) as writer:
+        writer.put(np.zeros((4, 2)), np.int64(3), np.float32(0.5))
+        with solo.open_series("eta", mode="follow", latest=count > 3, every=np.uint8(1), start=np.int16(2)) as reader:
+            assert reader.read(np.int64(1), np.int64(8), np.float64(0.0)).steps.tolist() == [3]
+    with solo.create_area("area", np.array([2, 3]), stamped=np.False_) as area:
+        assert area.info.shape == (2, 3)
+        assert area.read_elements(np.int64(1), np.int64(2)).tolist() == [0, 0]
+
+
+def test_an_error_of_a_wrong_type_is_a_type_error(solo: couplet.Universe) -> None:
+    with pytest.raises(TypeError, match="rank is 1.5"):
+        solo.find_rank("solo", 1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="rank is 1.5"):
+        solo.find_rank("solo", 1.5)  # type: ignore[arg-type]

@@ -151,6 +151,16 @@ def test_a_rank_that_comes_late_is_told(pair: tuple[Guest, Guest], call: str) ->
     pair[0].leave(pair[1])
 
 
+def test_a_rank_that_waits_for_steps_is_told_when_its_time_is_over(pair: tuple[Guest, Guest]) -> None:
+    """Fault: it waited until the process with the mistake had ended."""
+    told = check_told(*pair, "reader.read(timeout=1)", "reader.read(timeout='1')", "timeout is '1'")
+    assert "rank 1" in told
+    check_in_step(pair, 10)
+    for each in pair:
+        each.get("[reader.close(), writer.close()]")
+    pair[0].leave(pair[1])
+
+
 @pytest.mark.parametrize("mistaken", [0, 1])
 def test_a_worker_group_is_told(make_world: MakeWorld, mistaken: int) -> None:
     """The task that has come meanwhile is left to the next call."""
