@@ -39,6 +39,9 @@ class Area(Closing):
 
     def __init__(self, handle: _couplet.Area) -> None:
         self._handle = handle
+        found = handle.describe()
+        self._name: str = found["name"]
+        self._shape: tuple[int, ...] = found["shape"]
 
     @property
     def info(self) -> AreaInfo:
@@ -101,7 +104,6 @@ class Area(Closing):
         self._handle.close()
 
     def _bounds(self, box: Box | None, call: str) -> tuple[list[int], list[int]]:
-        info = self.info
         if box is not None:
-            return split_box(box, f"{call}: area '{info.name}'")
-        return [0] * len(info.shape), list(info.shape)
+            return split_box(box, f"{call}: area '{self._name}'")
+        return [0] * len(self._shape), list(self._shape)

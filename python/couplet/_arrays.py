@@ -19,6 +19,10 @@ Fields = Mapping[str, "FieldInfo"]
 
 def arrays_to_put(given: Any, step: int, series: str, fields: Fields) -> list[Any]:
     """Returns the arrays of all boxes of all fields."""
+    if len(fields) == 1 and isinstance(given, np.ndarray):  # nothing is written down that only an error needs
+        (info,) = fields.values()
+        if given.dtype == info.dtype and info.box_shapes == (given.shape,):
+            return [given]
     where = f"put: series '{series}', step {step}"
     by_name = _by_field(given, where, "array", fields)
     arrays: list[Any] = []
@@ -73,15 +77,16 @@ def new_arrays(steps: int, where: str, fields: Fields) -> dict[str, Any]:
 
 def _by_field(given: Any, where: str, argument: str, fields: Fields) -> Mapping[str, Any]:
     """Returns the arrays by the names of their fields."""
-    names = ", ".join(map(repr, fields))
     if not isinstance(given, Mapping):
         if len(fields) > 1:
+            names = ", ".join(map(repr, fields))
             raise ArgumentError(f"{where}: {argument} is {shown(given)}; give a dict with the fields {names}")
         return {next(iter(fields)): given}
     if set(given) == set(fields):
         return given
     if list(fields) == [""]:
         raise ArgumentError(f"{where}: {argument} is {shown(given)}; the series has no named fields: give one array")
+    names = ", ".join(map(repr, fields))
     have = ", ".join(map(repr, given)) if given else "none"
     raise ArgumentError(f"{where}: {argument}: the fields are {names}, not {have}")
 

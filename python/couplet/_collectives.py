@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from couplet import _couplet
+from couplet._arguments import MAX_INT32, rank_number, refuse, seconds, shown, utf8, whole_numbers, word
 from couplet._arguments import count as count_of
-from couplet._arguments import rank_number, refuse, seconds, shown, utf8, whole_numbers, word
 from couplet._arguments import text as text_of
 from couplet._buffers import given as array_given
 from couplet._elements import contiguous
@@ -508,15 +508,18 @@ class _Attempt:
 
     def start(self, given: _Given, timeout: float | None, method: Method) -> CollectiveRequest:
         number = word(method, "method", self._call, _METHODS)
+        root = given.root
+        if type(root) is not int or abs(root) > MAX_INT32:
+            root = rank_number(root, "root", self._call)
         part = self._part.start(
             given.array,
             given.out,
             _number_of(given.op, self._call),
-            rank_number(given.root, "root", self._call),
+            root,
             given.count,
             given.counts,
             given.result_counts,
-            seconds(timeout, "timeout", self._call),
+            -1.0 if timeout is None else seconds(timeout, "timeout", self._call),
             number,
         )
         return CollectiveRequest(part, given.out)

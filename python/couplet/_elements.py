@@ -56,7 +56,9 @@ def dtype_of(code: int) -> np.dtype[Any]:
 
 
 def contiguous(array: ArrayLike | None, name: str, call: str) -> NDArray[Any]:
-    """Returns an array in C order, with elements that Couplet has."""
+    """Returns an array in C order. If it had to be made, its elements are some that Couplet has."""
+    if type(array) is np.ndarray:
+        return np.ascontiguousarray(array)  # the extension looks at its elements
     try:
         made = np.ascontiguousarray(array)
     except (TypeError, ValueError) as wrong:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
-from couplet._arguments import MAX_INT64, count, flag, real_number, refuse, seconds, tell, told, whole_number
+from couplet._arguments import MAX_INT32, count, flag, real_number, refuse, seconds, tell, told, whole_number
 from couplet._arrays import arrays_to_fill, arrays_to_put, new_arrays
 from couplet._closing import Closing
 from couplet._elements import dtype_of
@@ -20,6 +20,7 @@ from couplet._waiting import Entry, Thing, left, limit, ready
 from couplet.errors import Full, NotFoundError
 
 Answer = Literal["ok", "not yet", "end", "restarted"]
+_MAX_BITS = 63  # of the number of a step
 _ANSWERS: dict[int, Answer] = {0: "ok", 1: "not yet", 3: "end", 4: "restarted"}
 
 
@@ -271,7 +272,7 @@ class Writer(Series):
             An array does not fit its box or its field.
         """
         try:
-            if type(step) is not int or not -MAX_INT64 <= step <= MAX_INT64:
+            if type(step) is not int or step.bit_length() > _MAX_BITS:
                 step = whole_number(step, "step", f"put: series '{self.name}'")
             arrays = arrays_to_put(array, step, self.name, self._info.fields)
             if time is not None:
@@ -388,7 +389,8 @@ class Reader(Series, Thing):
         """
         try:
             where = self._where
-            at_least = count(at_least, "at_least", where)
+            if type(at_least) is not int or not 0 < at_least <= MAX_INT32:
+                at_least = count(at_least, "at_least", where)
             if up_to is not None:
                 up_to = count(up_to, "up_to", where)
             wait_s = -1.0 if timeout is None else seconds(timeout, "timeout", where)

@@ -126,7 +126,7 @@ nb::object array_of(const std::shared_ptr<Transfer>& transfer, const std::vector
 
 couplet_area_info Area::info(const char* verb) const {
   if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the area is closed");
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": area '" + name + "' is closed");
   }
   couplet_area_info info{};
   info.struct_bytes = sizeof info;
@@ -275,7 +275,7 @@ std::unique_ptr<Area> create_area(const std::shared_ptr<UniverseState>& state, c
     options.memory = writable_memory(memory, "expose_area").data;
   }
   const Use use(state, "create_area");
-  auto area = std::make_unique<Area>(Area{state, nullptr, nb::borrow(memory)});
+  auto area = std::make_unique<Area>(Area{state, nullptr, nb::borrow(memory), name});
   const Outcome outcome = unlocked([&] {
     return couplet_area_create(use.universe(), name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
                                &options, &area->handle);
@@ -290,7 +290,7 @@ std::unique_ptr<Area> create_area(const std::shared_ptr<UniverseState>& state, c
 std::unique_ptr<Area> open_area(const std::shared_ptr<UniverseState>& state, const std::string& name, int32_t owner,
                                 double timeout_s) {
   const Use use(state, "open_area");
-  auto area = std::make_unique<Area>(Area{state, nullptr, nb::none()});
+  auto area = std::make_unique<Area>(Area{state, nullptr, nb::none(), name});
   const Outcome outcome =
       blocking([&] { return couplet_area_open(use.universe(), name.c_str(), owner, timeout_s, &area->handle); });
   check_open(outcome, *state, true, "open_area", "area");

@@ -143,6 +143,7 @@ struct TaskOptions {
 struct Tasks {
   std::shared_ptr<UniverseState> state;
   couplet_tasks* handle = nullptr;
+  std::string name{};
   std::shared_ptr<bool> are_closed = std::make_shared<bool>(false);
 
   /// Submits a task. Returns None if the coupler's queue is full.
@@ -168,6 +169,7 @@ struct Area {
   std::shared_ptr<UniverseState> state;
   couplet_area* handle = nullptr;
   nb::object owned;  ///< the exposed array
+  std::string name;
 
   [[nodiscard]] nb::dict describe() const;
   /// Returns an array over the elements if they are in this process, else None.

@@ -112,7 +112,8 @@ struct Batch {
 
 couplet_series* Series::open_handle(const char* verb) const {
   if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the series is closed");
+    const std::string title = description ? "series '" + description->name + "'" : std::string("the series");
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": " + title + " is closed");
   }
   return handle;
 }

@@ -175,7 +175,7 @@ nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
 
 couplet_tasks* Tasks::open_handle(const char* verb) const {
   if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the tasks are closed");
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": tasks '" + name + "' are closed");
   }
   return handle;
 }
@@ -286,7 +286,7 @@ std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, c
   c.couplers = options.couplers.c_str();
   c.requesters = text_or_null(options.requesters);
   c.workers = text_or_null(options.workers);
-  auto tasks = std::make_unique<Tasks>(Tasks{state, nullptr});
+  auto tasks = std::make_unique<Tasks>(Tasks{state, nullptr, name});
   const Outcome outcome =
       unlocked([&] { return couplet_tasks_open(use.universe(), name.c_str(), &c, &tasks->handle); });
   check_open(outcome, *state, true, "open_tasks", "handle of the tasks");

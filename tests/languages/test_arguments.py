@@ -181,6 +181,23 @@ def test_what_was_cut_or_misunderstood_is_refused(solo: couplet.Universe) -> Non
             call(context)
 
 
+def test_what_is_closed_is_named(solo: couplet.Universe) -> None:
+    """Fault: a read of a closed area said "describe: the area is closed"."""
+    context = Context(solo)
+    for each in (context.writer, context.reader, context.area, context.requester):
+        each.close()
+    closed = {
+        "put: series 'eta' is closed": lambda: context.writer.put(np.zeros((2, 2)), 9),
+        "read: series 'eta' is closed": context.reader.read,
+        "read: area 'area' is closed": context.area.read,
+        "write: area 'area' is closed": lambda: context.area.write(np.zeros((2, 2))),
+        "submit: tasks 'submitted' are closed": lambda: context.requester.submit(0),
+    }
+    for words, call in closed.items():
+        with pytest.raises(couplet.StateError, match=words):
+            call()
+
+
 def test_truths_and_whole_numbers_of_numpy_are_taken(solo: couplet.Universe) -> None:
     """Fault: `latest=(n > 3)` with an n of NumPy was refused."""
     count = np.int64(4)
