@@ -20,7 +20,7 @@ from couplet._waiting import Entry, Thing, left, limit, ready
 from couplet.errors import Full, NotFoundError
 
 Answer = Literal["ok", "not yet", "end", "restarted"]
-_MAX_BITS = 63  # of the number of a step
+_MAX_STEP_BITS = 63
 _ANSWERS: dict[int, Answer] = {0: "ok", 1: "not yet", 3: "end", 4: "restarted"}
 
 
@@ -272,7 +272,7 @@ class Writer(Series):
             An array does not fit its box or its field.
         """
         try:
-            if type(step) is not int or step.bit_length() > _MAX_BITS:
+            if type(step) is not int or step.bit_length() > _MAX_STEP_BITS:
                 step = whole_number(step, "step", f"put: series '{self.name}'")
             arrays = arrays_to_put(array, step, self.name, self._info.fields)
             if time is not None:
