@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
@@ -131,9 +132,13 @@ class Work:
     def complete(self, error: Exception | None = None) -> None:
         """Ends the task, normally or with an error that its requester gets. For workers: collective over the group.
 
-        The requester gets an error of Couplet as it is, and any other exception as a StateError with its sentence.
+        The requester gets an error of Couplet as it is, and any other exception as a StateError with its sentence. If
+        `error` is no exception, the task ends nevertheless, and the requester gets the ArgumentError that this raises.
         """
-        self._handle.complete(self.id, *_outcome(error))
+        finish = partial(self._handle.complete, self.id)
+        with told(finish):
+            outcome = _outcome(error)
+        finish(*outcome)
 
     def dispatch(self, worker: int | None = None, parameters: Sequence[int] | None = None, payload: Any = None) -> None:
         """Gives the task to workers, by default to those that the requester named. For couplers.

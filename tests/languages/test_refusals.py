@@ -163,7 +163,7 @@ def test_a_rank_that_waits_for_steps_is_told_when_its_time_is_over(pair: tuple[G
 
 @pytest.mark.parametrize("mistaken", [0, 1])
 def test_a_worker_group_is_told(make_world: MakeWorld, mistaken: int) -> None:
-    """The task that has come meanwhile is left to the next call."""
+    """The task that has come meanwhile is left to the next call. A wrong end of it is told to its requester."""
     world = make_world("coupler:1,worker:2,requester:1")
     both = (Guest(world, "worker", 0, 2), Guest(world, "worker", 1, 2))
     coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
@@ -180,8 +180,10 @@ def test_a_worker_group_is_told(make_world: MakeWorld, mistaken: int) -> None:
     check_told(both[1 - mistaken], both[mistaken], "tasks.next()", wrong, "next: parameters is 'x'")
     together(both, "task = tasks.next()")
     assert [each.get("task.parameters") for each in both] == ["(7,)", "(7,)"]
-    together(both, "task.complete()")
-    requester.get("t.wait()")
+    both[1 - mistaken].say("task.complete()")
+    assert "complete: needs an exception" in both[mistaken].ask("task.complete('no ice')")
+    assert both[1 - mistaken].hear() == "is None"
+    requester.refused("t.wait()", "ARGUMENT", "complete: needs an exception", "'no ice'")
     requester.get("r.close()")
     for each in both:
         each.get("tasks.close()")
