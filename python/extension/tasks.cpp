@@ -232,9 +232,12 @@ nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, doub
 
 void Tasks::refuse_next(couplet_status error, const std::string& text) const {
   couplet_tasks* const tasks = open_handle("next");
-  const Use use(state, "next");
-  // The outcome is the error that the caller raises.
-  static_cast<void>(blocking([&] { return couplet_private_refuse_next(tasks, error, text.c_str()); }));
+  Use use(state, "next");
+  const std::shared_ptr<UniverseState> lent = use.hand_over();
+  const auto give_back = [lent](couplet_status) { lent->in_use = false; };
+  // It waits for the others, who may never come. The outcome is the error that the caller raises.
+  static_cast<void>(interruptible([=] { return couplet_private_refuse_next(tasks, error, text.c_str()); }, give_back));
+  give_back(COUPLET_OK);
 }
 
 void Tasks::complete(uint64_t id, couplet_status outcome, const std::string& text) const {
