@@ -216,9 +216,8 @@ class Universe(Closing):
         program = text(program, "program", "program_group_of", "the name of a program (str)")
         found = next((one for one in self.programs if one.name == program), None)
         if found is None:
-            raise NotFoundError(
-                f"program_group_of: there is no program {program!r}; there are {[one.name for one in self.programs]}"
-            )
+            names = ", ".join(repr(one.name) for one in self.programs)
+            raise NotFoundError(f"program_group_of: there is no program {program!r} in this universe; it has {names}")
         return self.create_group(f"ranks of {program}", range(found.first_rank, found.first_rank + found.size))
 
     def filter_group(self, name: str, keep: Callable[[int, Program], bool]) -> Group:
