@@ -24,6 +24,7 @@ from couplet._universe import Program, Universe, join
 from couplet._waiting import Thing, arm_any, wait_any
 from couplet.errors import (
     ArgumentError,
+    ArgumentTypeError,
     AuthenticationError,
     ConfigurationError,
     DeadlineError,
@@ -63,6 +64,7 @@ __all__ = [
     "Area",
     "AreaInfo",
     "ArgumentError",
+    "ArgumentTypeError",
     "AuthenticationError",
     "Batch",
     "CollectiveRequest",

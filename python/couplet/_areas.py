@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
+from couplet._arguments import count as count_of
+from couplet._arguments import seconds
 from couplet._boxes import Box, split_box
+from couplet._buffers import refuse_buffer
 from couplet._closing import Closing
 from couplet._elements import dtype_of
 
@@ -36,6 +39,9 @@ class Area(Closing):
 
     def __init__(self, handle: _couplet.Area) -> None:
         self._handle = handle
+        found = handle.describe()
+        self._name: str = found["name"]
+        self._shape: tuple[int, ...] = found["shape"]
 
     @property
     def info(self) -> AreaInfo:
@@ -60,25 +66,34 @@ class Area(Closing):
 
     def read_stamped(self, box: Box | None = None, *, timeout: float | None = None) -> tuple[NDArray[Any], int]:
         """Reads as `read` does, and also returns how often a stamped area has been written."""
-        return self._handle.read(*self._bounds(box), -1.0 if timeout is None else float(timeout))
+        return self._handle.read(*self._bounds(box, "read"), seconds(timeout, "timeout", "read"))
 
     def write(self, array: Any, box: Box | None = None, *, timeout: float | None = None) -> int:
         """Writes `box` (default: the whole area), and returns how often a stamped area has been written."""
-        return self._handle.write(array, *self._bounds(box), -1.0 if timeout is None else float(timeout))
+        wait_s = seconds(timeout, "timeout", "write")
+        if array is None:
+            refuse_buffer("write", array, False, True)
+        return self._handle.write(array, *self._bounds(box, "write"), wait_s)
 
     def read_elements(self, offset: int, count: int, *, timeout: float | None = None) -> NDArray[Any]:
         """Reads `count` elements into a new array, beginning with element `offset` in C order."""
-        return self._handle.read_elements(offset, count, -1.0 if timeout is None else float(timeout))[0]
+        offset = count_of(offset, "offset", "read_elements")
+        count = count_of(count, "count", "read_elements")
+        return self._handle.read_elements(offset, count, seconds(timeout, "timeout", "read_elements"))[0]
 
     def write_elements(self, array: Any, offset: int, *, timeout: float | None = None) -> int:
         """Writes the elements of the array, beginning with element `offset` in C order. Returns as `write` does."""
-        return self._handle.write_elements(array, offset, -1.0 if timeout is None else float(timeout))
+        offset = count_of(offset, "offset", "write_elements")
+        wait_s = seconds(timeout, "timeout", "write_elements")
+        if array is None:
+            refuse_buffer("write_elements", array, False, True)
+        return self._handle.write_elements(array, offset, wait_s)
 
     def begin(self, timeout: float | None = None) -> None:
         """Begins a change of a stamped area by its owner, in its own memory. Others cannot read or write until
         `end`.
         """
-        self._handle.begin(-1.0 if timeout is None else float(timeout))
+        self._handle.begin(seconds(timeout, "timeout", "begin"))
 
     def end(self) -> None:
         """Ends a change that `begin` has begun."""
@@ -88,8 +103,7 @@ class Area(Closing):
         """Closes the area. If the owner closes it, others can no longer reach it. It may be called twice."""
         self._handle.close()
 
-    def _bounds(self, box: Box | None) -> tuple[list[int], list[int]]:
+    def _bounds(self, box: Box | None, call: str) -> tuple[list[int], list[int]]:
         if box is not None:
-            return split_box(box, self.info.name)
-        shape = self.info.shape
-        return [0] * len(shape), list(shape)
+            return split_box(box, f"{call}: area '{self._name}'")
+        return [0] * len(self._shape), list(self._shape)

@@ -9,7 +9,22 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from couplet import _couplet
+from couplet._arguments import (
+    MAX_INT32,
+    MAX_INT64,
+    flag,
+    function,
+    instance,
+    rank_number,
+    seconds,
+    text,
+    whole_number,
+    word,
+)
+from couplet._arguments import count as count_of
+from couplet._buffers import given
 from couplet._closing import Closing
+from couplet._elements import dtype_from
 
 _OPERATIONS = {"sum": 0, "product": 1, "max": 2, "min": 3, "logical_and": 4, "logical_or": 5}
 _TABLE, _JSON, _TIMELINE = 0, 1, 2
@@ -60,6 +75,8 @@ class StepManager(Closing):
 
     def add(self, name: str, client: Client) -> int:
         """Registers a client, and returns its number."""
+        text(name, "name", "add")
+        instance(client, Client, "client", "add", "an object of a class that is derived from couplet.Client")
         stages = [getattr(client, stage) for stage in _STAGES]
         has = sum(
             1 << place
@@ -74,7 +91,7 @@ class StepManager(Closing):
 
     def remove(self, client: int) -> None:
         """Lets the client take part until the next amendment, and no longer."""
-        self._handle.remove(client)
+        self._handle.remove(_number_of(client, "client", "remove"))
 
     def send(
         self,
@@ -95,8 +112,9 @@ class StepManager(Closing):
         It takes part in the rounds offset, offset + every, ... The receiver gives the same terms. With `variable` or
         `optional`, `set_length` says in each `fill` how many bytes are sent.
         """
-        terms = _couplet.RequestTerms(peer, tag, title, every, offset, phase, variable, optional)
-        return self._handle.declare(client, array, terms, True)
+        client = _number_of(client, "client", "send")
+        terms = _request("send", peer, tag, title, every, offset, phase, variable, optional)
+        return self._handle.declare(client, given(array, "send"), terms, True)
 
     def receive(
         self,
@@ -113,8 +131,9 @@ class StepManager(Closing):
         optional: bool = False,
     ) -> int:
         """Declares that a client receives an array from rank `peer`, and returns the number of the request."""
-        terms = _couplet.RequestTerms(peer, tag, title, every, offset, phase, variable, optional)
-        return self._handle.declare(client, array, terms, False)
+        client = _number_of(client, "client", "receive")
+        terms = _request("receive", peer, tag, title, every, offset, phase, variable, optional)
+        return self._handle.declare(client, given(array, "receive"), terms, False)
 
     def add_broadcast(
         self,
@@ -134,13 +153,16 @@ class StepManager(Closing):
         give(round) is called at the root, and returns a value or None. take(began, value) is called at all ranks in
         the same round.
         """
-        kind = np.dtype(dtype)
+        kind = dtype_from(dtype, "dtype", "add_broadcast")
+        room = count_of(capacity, "capacity", "add_broadcast", MAX_INT64 // kind.itemsize) * kind.itemsize
+        function(give, "give", "add_broadcast", "a function of the round")
+        function(take, "take", "add_broadcast", "a function of the round and the value")
 
         def take_bytes(began: int, _givers: int, image: bytes) -> None:
             take(began, np.frombuffer(image, kind))
 
-        terms = _couplet.PhasedTerms(name, every, phase, root, arity)
-        return self._handle.add_broadcast(terms, capacity * kind.itemsize, _giver(give, kind), take_bytes)
+        terms = _phased("add_broadcast", name, every, phase, root, arity)
+        return self._handle.add_broadcast(terms, room, _giver(give, kind), take_bytes)
 
     def add_reduction(
         self,
@@ -162,16 +184,19 @@ class StepManager(Closing):
         `operation`: "sum", "product", "max", "min", "logical_and" or "logical_or". give(round) returns this rank's
         value, or None. take(began, givers, result) is called at the root, or at all ranks with `to_all`.
         """
-        if operation not in _OPERATIONS:
-            raise ValueError(f"operation must be one of {', '.join(_OPERATIONS)}, not {operation!r}")
-        kind = np.dtype(dtype)
+        chosen = word(operation, "operation", "add_reduction", _OPERATIONS)
+        kind = dtype_from(dtype, "dtype", "add_reduction")
+        elements = count_of(count, "count", "add_reduction", MAX_INT32)
+        function(give, "give", "add_reduction", "a function of the round")
+        function(take, "take", "add_reduction", "a function of the round, the givers and the result")
 
         def take_bytes(began: int, givers: int, image: bytes) -> None:
             take(began, givers, np.frombuffer(image, kind))
 
-        terms = _couplet.PhasedTerms(name, every, phase, root, arity)
-        like = np.zeros(count, kind)
-        return self._handle.add_reduction(terms, _OPERATIONS[operation], like, to_all, _giver(give, kind), take_bytes)
+        terms = _phased("add_reduction", name, every, phase, root, arity)
+        everywhere = flag(to_all, "to_all", "add_reduction")
+        like = np.zeros(elements, kind)
+        return self._handle.add_reduction(terms, chosen, like, everywhere, _giver(give, kind), take_bytes)
 
     def freeze(self) -> None:
         """Agrees with the other ranks on clients and requests. Collective over the group.
@@ -182,11 +207,11 @@ class StepManager(Closing):
 
     def amend(self, from_round: int) -> None:
         """Agrees on what has changed since; it takes effect when the round `from_round` begins. Collective."""
-        self._handle.amend(from_round)
+        self._handle.amend(count_of(from_round, "from_round", "amend"))
 
     def round(self, timeout: float | None = None) -> None:
         """Runs a round. After DeadlineError it is still under way: call it again."""
-        self._handle.round(-1.0 if timeout is None else float(timeout))
+        self._handle.round(seconds(timeout, "timeout", "round"))
 
     @property
     def round_number(self) -> int:
@@ -195,11 +220,11 @@ class StepManager(Closing):
 
     def set_length(self, request: int, length: int) -> None:
         """Sets how many bytes of a request are sent in this round, within the `fill` of its phase."""
-        self._handle.set_length(request, length)
+        self._handle.set_length(_number_of(request, "request", "set_length"), count_of(length, "length", "set_length"))
 
     def length(self, request: int) -> int:
         """Returns the bytes that a request moves in this round; 0: nothing."""
-        return self._handle.length(request)
+        return self._handle.length(_number_of(request, "request", "length"))
 
     def table(self) -> str:
         """Returns messages, bytes and waits of this rank as a table."""
@@ -224,3 +249,34 @@ def _giver(give: Callable[[int], NDArray[Any] | None], kind: np.dtype[Any]) -> C
         return None if value is None else np.ascontiguousarray(value, kind).tobytes()
 
     return give_bytes
+
+
+def _number_of(value: Any, name: str, call: str) -> int:
+    return whole_number(value, name, call, 0, MAX_INT32, f"the number of a {name}, which is a whole number")
+
+
+def _request(
+    call: str, peer: Any, tag: Any, title: Any, every: Any, offset: Any, phase: Any, variable: Any, optional: Any
+) -> _couplet.RequestTerms:
+    """Returns the terms of a request."""
+    return _couplet.RequestTerms(
+        rank_number(peer, "peer", call),
+        whole_number(tag, "tag", call),
+        text(title, "title", call),
+        count_of(every, "every", call),
+        count_of(offset, "offset", call),
+        whole_number(phase, "phase", call, -1, MAX_INT32),
+        flag(variable, "variable", call),
+        flag(optional, "optional", call),
+    )
+
+
+def _phased(call: str, name: Any, every: Any, phase: Any, root: Any, arity: Any) -> _couplet.PhasedTerms:
+    """Returns the terms of a broadcast or a reduction in phases."""
+    return _couplet.PhasedTerms(
+        text(name, "name", call),
+        count_of(every, "every", call),
+        whole_number(phase, "phase", call, -1, MAX_INT32),
+        rank_number(root, "root", call),
+        whole_number(arity, "arity", call, -1, MAX_INT32),
+    )

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from couplet import _couplet
+from couplet._arguments import MAX_INT32, rank_number, refuse, seconds, shown, utf8, whole_numbers, word
+from couplet._arguments import count as count_of
+from couplet._arguments import text as text_of
+from couplet._buffers import given as array_given
+from couplet._elements import contiguous
 from couplet._requests import Request
 from couplet.errors import ArgumentError, ElementTypeError, Error, ShapeError, StateError
 
@@ -32,8 +37,8 @@ _OPERATIONS = {
     "maxloc": 10,
     "minloc": 11,
 }
-_METHODS = ("automatic", "linear", "binomial", "doubling", "ring", "pairwise", "reduce_linear", "systems")
 Method = Literal["automatic", "linear", "binomial", "doubling", "ring", "pairwise", "reduce_linear", "systems"]
+_METHODS: dict[str, int] = {name: number for number, name in enumerate(get_args(Method))}
 
 
 @dataclass(frozen=True)
@@ -216,11 +221,14 @@ class Collectives:
 
         For a member that cannot make the call which the others make, because its data are missing, for instance.
         """
-        _couplet.refuse_collective(self._handle, call, StateError.code, _utf8(text))
+        call = text_of(call, "call", "refuse_collective", "the name of a call, such as 'allreduce'")
+        said = utf8(text_of(text, "text", "refuse_collective"))
+        _couplet.refuse_collective(self._handle, call, StateError.code, said)
 
     def collective_method(self, call: str, nbytes: int) -> str:
         """Returns the method that the call of that name would use for messages of `nbytes` bytes."""
-        return _couplet.collective_method(self._handle, call, nbytes)
+        call = text_of(call, "call", "collective_method", "the name of a call, such as 'allreduce'")
+        return _couplet.collective_method(self._handle, call, count_of(nbytes, "nbytes", "collective_method"))
 
     # The same without waiting.
 
@@ -349,13 +357,15 @@ class Collectives:
     def _members(self) -> int:
         return self._handle.rank_and_size()[1]
 
-    def _is(self, root: int) -> bool:
+    def _is(self, root: int, call: str) -> bool:
+        if type(root) is not int:
+            root = rank_number(root, "root", call)
         return self._handle.rank_and_size()[0] == root
 
     def _counts(self, counts: Sequence[int] | None, call: str, name: str) -> list[int]:
-        made = [] if counts is None else [int(count) for count in counts]
+        made = [] if counts is None else whole_numbers(counts, name, call)
         if len(made) != self._members() or any(count < 0 for count in made):
-            raise ArgumentError(f"{call}: {name} is {counts!r}; {self._members()} counts from 0 on are needed")
+            raise ArgumentError(f"{call}: {name} is {shown(counts)}; {self._members()} counts from 0 on are needed")
         return made
 
     def _own_count(self, counts: list[int], size: int, call: str) -> None:
@@ -367,36 +377,36 @@ class Collectives:
         return _Given()
 
     def _for_broadcast(self, array: NDArray[Any], root: int) -> _Given:
-        return _Given(None, array, root=root)
+        return _Given(None, array_given(array, "broadcast"), root=root)
 
     def _for_reduce(self, array: ArrayLike, op: str | Operation, root: int) -> _Given:
-        given = np.ascontiguousarray(array)
-        out = np.empty_like(given) if self._is(root) else None
+        given = contiguous(array, "array", "reduce")
+        out = np.empty_like(given) if self._is(root, "reduce") else None
         return _Given(given, out, op=op, root=root)
 
     def _for_allreduce(self, array: ArrayLike, op: str | Operation, out: NDArray[Any] | None) -> _Given:
-        given = np.ascontiguousarray(array)
+        given = contiguous(array, "array", "allreduce")
         made = np.empty_like(given) if out is None else _fitting(out, given, "allreduce")
         return _Given(given, made, op=op)
 
     def _for_gather(self, array: ArrayLike, root: int) -> _Given:
-        given = np.ascontiguousarray(array)
-        out = np.empty((self._members(), *given.shape), given.dtype) if self._is(root) else None
+        given = contiguous(array, "array", "gather")
+        out = np.empty((self._members(), *given.shape), given.dtype) if self._is(root, "gather") else None
         return _Given(given, out, root=root)
 
     def _for_gatherv(self, array: ArrayLike, counts: Sequence[int] | None, root: int) -> _Given:
-        given = np.ascontiguousarray(array)
-        every = self._counts(counts, "gatherv", "counts") if self._is(root) else None
+        given = contiguous(array, "array", "gatherv")
+        every = self._counts(counts, "gatherv", "counts") if self._is(root, "gatherv") else None
         out = None if every is None else np.empty(sum(every), given.dtype)
         return _Given(given, out, root=root, counts=every)
 
     def _for_allgather(self, array: ArrayLike) -> _Given:
-        given = np.ascontiguousarray(array)
+        given = contiguous(array, "array", "allgather")
         out = np.empty((self._members(), *given.shape), given.dtype)
         return _Given(given, out)
 
     def _for_allgatherv(self, array: ArrayLike, counts: Sequence[int]) -> _Given:
-        given = np.ascontiguousarray(array)
+        given = contiguous(array, "array", "allgatherv")
         every = self._counts(counts, "allgatherv", "counts")
         self._own_count(every, given.size, "allgatherv")
         out = np.empty(sum(every), given.dtype)
@@ -404,8 +414,9 @@ class Collectives:
 
     def _for_scatter(self, array: ArrayLike | None, out: NDArray[Any], root: int) -> _Given:
         given = None
-        if self._is(root):
-            given = _of_type(array, out.dtype, "scatter")
+        out = _filled(out, "out", "scatter")
+        if self._is(root, "scatter"):
+            given = _of_type(array, out, "scatter")
             _expect(given.size, out.size * self._members(), "scatter", "array")
         return _Given(given, out, root=root)
 
@@ -414,14 +425,15 @@ class Collectives:
     ) -> _Given:
         given = None
         every = None
-        if self._is(root):
+        out = _filled(out, "out", "scatterv")
+        if self._is(root, "scatterv"):
             every = self._counts(counts, "scatterv", "counts")
-            given = _of_type(array, out.dtype, "scatterv")
+            given = _of_type(array, out, "scatterv")
             _expect(given.size, sum(every), "scatterv", "array")
         return _Given(given, out, root=root, counts=every)
 
     def _for_alltoall(self, array: ArrayLike) -> _Given:
-        given = np.ascontiguousarray(array)
+        given = contiguous(array, "array", "alltoall")
         members = max(self._members(), 1)
         if given.ndim == 0 or given.shape[0] % members != 0:
             raise ShapeError(f"alltoall: the array has the shape {given.shape}, and {members} blocks are needed")
@@ -429,7 +441,7 @@ class Collectives:
         return _Given(given, out, count=given.size // members)
 
     def _for_alltoallv(self, array: ArrayLike, counts: Sequence[int], result_counts: Sequence[int]) -> _Given:
-        given = np.ascontiguousarray(array)
+        given = contiguous(array, "array", "alltoallv")
         every = self._counts(counts, "alltoallv", "counts")
         _expect(given.size, sum(every), "alltoallv", "array")
         results = self._counts(result_counts, "alltoallv", "result_counts")
@@ -437,7 +449,7 @@ class Collectives:
         return _Given(given, out, counts=every, result_counts=results)
 
     def _for_reduce_scatter(self, array: ArrayLike, counts: Sequence[int], op: str | Operation) -> _Given:
-        given = np.ascontiguousarray(array)
+        given = contiguous(array, "array", "reduce_scatter")
         every = self._counts(counts, "reduce_scatter", "counts")
         _expect(given.size, sum(every), "reduce_scatter", "array")
         rank = self._handle.rank_and_size()[0]
@@ -445,7 +457,7 @@ class Collectives:
         return _Given(given, out, op=op, counts=every)
 
     def _for_scan(self, array: ArrayLike, op: str | Operation) -> _Given:
-        given = np.ascontiguousarray(array)
+        given = contiguous(array, "array", "scan")
         out = np.empty_like(given)
         return _Given(given, out, op=op)
 
@@ -492,35 +504,32 @@ class _Attempt:
         """Refuses the call if it has not begun, and revokes it if it is under way."""
         code = error.code if isinstance(error, Error) else ArgumentError.code
         with suppress(Error):
-            self._part.give_up(code, _utf8(str(error) or type(error).__name__))
+            self._part.give_up(code, utf8(str(error) or type(error).__name__))
 
     def start(self, given: _Given, timeout: float | None, method: Method) -> CollectiveRequest:
-        if method not in _METHODS:
-            raise ArgumentError(f"{self._call}: method is {method!r}; it can be {', '.join(_METHODS)}")
+        number = word(method, "method", self._call, _METHODS)
+        root = given.root
+        if type(root) is not int or abs(root) > MAX_INT32:
+            root = rank_number(root, "root", self._call)
         part = self._part.start(
             given.array,
             given.out,
             _number_of(given.op, self._call),
-            given.root,
+            root,
             given.count,
             given.counts,
             given.result_counts,
-            -1.0 if timeout is None else timeout,
-            _METHODS.index(method),
+            -1.0 if timeout is None else seconds(timeout, "timeout", self._call),
+            number,
         )
         return CollectiveRequest(part, given.out)
-
-
-def _utf8(text: str) -> str:
-    """Returns the text without the surrogates that a file name may have."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _number_of(op: str | Operation, call: str) -> int:
     if isinstance(op, Operation):
         return op.number
-    if op not in _OPERATIONS:
-        raise ArgumentError(f"{call}: op is {op!r}; it can be {', '.join(_OPERATIONS)} or an Operation")
+    if not isinstance(op, str) or op not in _OPERATIONS:
+        refuse(op, "op", call, f"{', '.join(map(repr, _OPERATIONS))}, or an Operation")
     return _OPERATIONS[op]
 
 
@@ -529,14 +538,22 @@ def _expect(given: int, wanted: int, call: str, name: str) -> None:
         raise ShapeError(f"{call}: {name} has {given} elements, and {wanted} are needed")
 
 
-def _of_type(array: ArrayLike | None, dtype: np.dtype[Any], call: str) -> NDArray[Any]:
-    given = np.asarray(array)
-    if not np.can_cast(given.dtype, dtype, "same_kind"):
-        raise ElementTypeError(f"{call}: array is {given.dtype}, and out {dtype}")
-    return np.ascontiguousarray(given, dtype)
+def _filled(array: Any, name: str, call: str) -> NDArray[Any]:
+    """Returns an array that a call fills. The extension looks more closely."""
+    if not isinstance(array, np.ndarray):
+        refuse(array, name, call, "a NumPy array")
+    return array
+
+
+def _of_type(array: ArrayLike | None, out: NDArray[Any], call: str) -> NDArray[Any]:
+    given = contiguous(array, "array", call)
+    if not np.can_cast(given.dtype, out.dtype, "same_kind"):
+        raise ElementTypeError(f"{call}: array is {given.dtype}, and out {out.dtype}")
+    return np.ascontiguousarray(given, out.dtype)
 
 
 def _fitting(out: NDArray[Any], given: NDArray[Any], call: str) -> NDArray[Any]:
+    out = _filled(out, "out", call)
     if out.shape != given.shape or out.dtype != given.dtype:
         raise ShapeError(
             f"{call}: out is {out.dtype} of the shape {out.shape}, and array {given.dtype} of the shape {given.shape}"

@@ -20,15 +20,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
+from couplet._arguments import (
+    MAX_INT32,
+    count,
+    flag,
+    index_list,
+    instance,
+    rank_number,
+    seconds,
+    shown,
+    text,
+    whole_number,
+)
+from couplet._buffers import refuse_buffer
 from couplet._coalesce import StepManager
 from couplet._collectives import Collectives
 from couplet._couplet import Message
 from couplet._exchanges import Exchange
 from couplet._halos import Grid, Halo
-from couplet._numbers import index_list
 from couplet._requests import Request
 from couplet._waiting import Entry, Thing, ready, wake
-from couplet.errors import Error
+from couplet.errors import ArgumentTypeError, Error
 
 ANY_SOURCE = -1
 ANY_TAG = -1
@@ -105,7 +117,10 @@ class Group(Collectives):
 
         `method`: "auto" or the name of one. `timeout` bounds freezing and closing, in seconds.
         """
-        return Exchange(_couplet.create_exchange(self._handle, name, method, float(timeout)))
+        call = "create_exchange"
+        method = text(method, "method", call)
+        name = text(name, "name", call)
+        return Exchange(_couplet.create_exchange(self._handle, name, method, seconds(timeout, "timeout", call)))
 
     def create_halo(
         self, name: str, grid: Grid, *, widths: bool = False, method: str = "auto", timeout: float = 60.0
@@ -114,7 +129,17 @@ class Group(Collectives):
 
         `widths`: whether `begin` may be given a width. `method` and `timeout`: as in `create_exchange`.
         """
-        return Halo(_couplet.create_halo(self._handle, name, grid.handle, widths, method, float(timeout)), grid)
+        call = "create_halo"
+        instance(grid, Grid, "grid", call, "a couplet.Grid")
+        made = _couplet.create_halo(
+            self._handle,
+            text(name, "name", call),
+            grid.handle,
+            flag(widths, "widths", call),
+            text(method, "method", call),
+            seconds(timeout, "timeout", call),
+        )
+        return Halo(made, grid)
 
     def create_list_halo(
         self,
@@ -137,15 +162,18 @@ class Group(Collectives):
         places : where each owned point, and then each ghost, is in the arrays; by default in that order.
         method, timeout : as in `create_exchange`.
         """
+        call = "create_list_halo"
         lists = _couplet.HaloLists(
-            index_list(owned, "owned"),
-            index_list(ghosts, "ghosts"),
+            index_list(owned, "owned", call),
+            index_list(ghosts, "ghosts", call),
             owners is not None,
-            [] if owners is None else index_list(owners, "owners"),
+            [] if owners is None else [rank_number(one, "owners", call) for one in index_list(owners, "owners", call)],
             places is not None,
-            [] if places is None else index_list(places, "places"),
+            [] if places is None else index_list(places, "places", call),
         )
-        return Halo(_couplet.create_list_halo(self._handle, name, lists, method, float(timeout)), None)
+        name, method = text(name, "name", call), text(method, "method", call)
+        made = _couplet.create_list_halo(self._handle, name, lists, method, seconds(timeout, "timeout", call))
+        return Halo(made, None)
 
     def create_step_manager(
         self,
@@ -163,8 +191,16 @@ class Group(Collectives):
         `timeout` bounds freezing, amending and closing, in seconds. `max_events` bounds the timeline of this rank; with
         0 there is none. All ranks give the same phases and merges.
         """
-        options = _couplet.CoalesceOptions(method, float(timeout), phases, merge_waits, merge_messages, max_events)
-        return StepManager(_couplet.create_coalesce(self._handle, name, options))
+        call = "create_step_manager"
+        options = _couplet.CoalesceOptions(
+            text(method, "method", call),
+            seconds(timeout, "timeout", call),
+            whole_number(phases, "phases", call, -1, MAX_INT32),
+            flag(merge_waits, "merge_waits", call),
+            flag(merge_messages, "merge_messages", call),
+            count(max_events, "max_events", call),
+        )
+        return StepManager(_couplet.create_coalesce(self._handle, text(name, "name", call), options))
 
     def free(self) -> None:
         """Frees a group of create_group. The other groups belong to the universe."""
@@ -174,7 +210,12 @@ class Group(Collectives):
 
     def Send(self, buffer: Any, target: int, tag: int = 0, timeout: float | None = None) -> None:  # noqa: N802
         """Sends an array or buffer. It returns when the memory may be changed again."""
-        self._handle.isend(buffer, target, tag).wait(-1.0 if timeout is None else timeout)
+        wait_s = -1.0 if timeout is None else seconds(timeout, "timeout", "Send")
+        try:
+            request = self._handle.isend(buffer, target, tag)
+        except (TypeError, Error) as error:
+            raise _explained(error, "Send", "Isend", buffer, target, tag) from None
+        request.wait(wait_s)
 
     def Recv(  # noqa: N802
         self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG, timeout: float | None = None
@@ -189,50 +230,68 @@ class Group(Collectives):
         ElementTypeError
             The sizes of the elements do not fit.
         """
-        message: Message = self.Irecv(buffer, source, tag)._wait_or_withdraw(timeout)
+        if timeout is not None:
+            timeout = seconds(timeout, "timeout", "Recv")
+        try:
+            request = Request(self._handle.irecv(buffer, source, tag))
+        except (TypeError, Error) as error:
+            raise _explained(error, "Recv", "Irecv", buffer, source, tag) from None
+        message: Message = request._wait_or_withdraw(timeout)
         return message
 
     def Isend(self, buffer: Any, target: int, tag: int = 0) -> Request:  # noqa: N802
         """Starts to send an array or buffer, which must not change until the request is complete."""
-        return Request(self._handle.isend(buffer, target, tag))
+        try:
+            return Request(self._handle.isend(buffer, target, tag))
+        except TypeError as error:
+            raise _explained(error, "Isend", "Isend", buffer, target, tag) from None
 
     def Irecv(self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:  # noqa: N802
         """Starts to receive into an array or writable buffer, which belongs to the library until the request is
         complete.
         """
-        return Request(self._handle.irecv(buffer, source, tag))
+        try:
+            return Request(self._handle.irecv(buffer, source, tag))
+        except TypeError as error:
+            raise _explained(error, "Irecv", "Irecv", buffer, source, tag) from None
 
     def Arrival(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageArrival:  # noqa: N802
         """Returns an object that is ready when Recv could receive a message, for `wait_any` and `Universe.ready`."""
-        return MessageArrival(self._handle, source, tag)
+        return MessageArrival(
+            self._handle, rank_number(source, "source", "Arrival"), rank_number(tag, "tag", "Arrival")
+        )
 
     # The following calls move Python objects, pickled.
 
     def send(self, value: Any, target: int, tag: int = 0, timeout: float | None = None) -> None:
         """Sends an object that can be pickled."""
-        self.isend(value, target, tag).wait(timeout)
+        wait_s = None if timeout is None else seconds(timeout, "timeout", "send")
+        self._objects().send(value, target, tag, "send").wait(wait_s)
 
     def recv(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, timeout: float | None = None) -> Any:
         """Receives an object. One that comes after the timeout is left to the next receive."""
-        return self.irecv(source, tag)._wait_or_withdraw(timeout)
+        wait_s = None if timeout is None else seconds(timeout, "timeout", "recv")
+        return self._objects().receive(source, tag, "recv")._wait_or_withdraw(wait_s)
 
     def isend(self, value: Any, target: int, tag: int = 0) -> Request:
         """Starts to send an object that can be pickled. The object may be changed at once."""
-        return self._objects().send(value, target, tag)
+        return self._objects().send(value, target, tag, "isend")
 
     def irecv(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Starts to receive an object."""
-        return self._objects().receive(source, tag)
+        return self._objects().receive(source, tag, "irecv")
 
     def arrival(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageArrival:
         """Returns an object that is ready when recv could receive one, for `wait_any` and `Universe.ready`."""
+        source, tag = rank_number(source, "source", "arrival"), rank_number(tag, "tag", "arrival")
         return ObjectArrival(self._objects(), source, tag)
 
     async def recv_async(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Any:
         """Receives an object in a coroutine. If it is cancelled, the next receive of this source and tag gets it."""
+        source, tag = rank_number(source, "source", "recv_async"), rank_number(tag, "tag", "recv_async")
         objects = self._objects()
         await ready([ObjectArrival(objects, source, tag)])
-        request = objects.receive(source, tag)
+        request = objects.receive(source, tag, "recv_async")
         try:
             return await request
         except (asyncio.CancelledError, GeneratorExit):
@@ -245,6 +304,19 @@ class Group(Collectives):
         return self._found
 
 
+def _explained(error: Exception, call: str, inner: str, buffer: Any, peer: Any, tag: Any) -> Exception:
+    """Returns the error of a call that moves a buffer, in its words. The extension only checks while all is well."""
+    if type(error) is TypeError:  # the extension cannot convert an argument
+        if buffer is None:
+            refuse_buffer(call, buffer, inner == "Irecv", True, "buffer")
+        rank_number(peer, "source" if inner == "Irecv" else "target", call)
+        rank_number(tag, "tag", call)
+    words = str(error)
+    if isinstance(error, Error) and words.startswith(f"{inner}: "):
+        return type(error)(call + words.removeprefix(inner))
+    return error
+
+
 class Objects:
     """The objects that travel between the members of a group. All Group objects of the same name and ranks share it."""
 
@@ -255,8 +327,15 @@ class Objects:
         self._numbers = numbers
         self._kept: list[ObjectReceive] = []  # those whose caller was cancelled or interrupted, oldest first
 
-    def send(self, value: Any, target: int, tag: int) -> Request:
-        pickled = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    def send(self, value: Any, target: int, tag: int, call: str) -> Request:
+        if type(target) is not int or type(tag) is not int or abs(target) > MAX_INT32 or abs(tag) > MAX_INT32:
+            target, tag = rank_number(target, "target", call), rank_number(tag, "tag", call)
+        try:
+            pickled = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        except (pickle.PicklingError, AttributeError, TypeError) as wrong:
+            raise ArgumentTypeError(
+                f"{call}: value is {shown(value)}; it must be an object that can be pickled: {wrong}"
+            ) from wrong
         number = next(self._numbers) & _LARGEST_NUMBER
         envelope = _ENVELOPE.pack(len(pickled), number)
         if len(pickled) <= _INLINE_BYTES:
@@ -264,7 +343,9 @@ class Objects:
         payload = self.payloads.isend(np.frombuffer(pickled, np.uint8), target, number)
         return ObjectSend(self.envelopes.isend(np.frombuffer(envelope, np.uint8), target, tag), payload)
 
-    def receive(self, source: int, tag: int) -> ObjectReceive:
+    def receive(self, source: int, tag: int, call: str) -> ObjectReceive:
+        if type(source) is not int or type(tag) is not int or abs(source) > MAX_INT32 or abs(tag) > MAX_INT32:
+            source, tag = rank_number(source, "source", call), rank_number(tag, "tag", call)
         while (kept := self.find_kept(source, tag)) is not None:
             with suppress(ValueError):  # another thread has taken it meanwhile
                 self._kept.remove(kept)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
+from couplet._arguments import MAX_INT32, flag, flags, items, seconds, text, whole_number, whole_numbers
+from couplet._buffers import refuse_buffer
 from couplet._closing import Closing
-from couplet._numbers import whole_number, whole_numbers
 from couplet.errors import ArgumentError, ShapeError
 
 MAX_DIMENSIONS = 4
@@ -39,16 +40,18 @@ class Grid:
         periodic: Sequence[bool] | None = None,
         block_cells: Sequence[Sequence[int]] | None = None,
     ) -> None:
-        cells = whole_numbers(cells, "cells")
+        cells = whole_numbers(cells, "cells", "Grid")
         dimensions = len(cells)
         if not 1 <= dimensions <= MAX_DIMENSIONS:
             raise ArgumentError(f"a grid must have 1 to {MAX_DIMENSIONS} dimensions, not {dimensions}")
         given = []
         if block_cells is not None:
-            given = [whole_numbers(one, f"block_cells[{place}]") for place, one in enumerate(block_cells)]
+            lists = items(block_cells, "block_cells", "Grid", "a list of lists of whole numbers")
+            given = [whole_numbers(one, f"block_cells[{place}]", "Grid") for place, one in enumerate(lists)]
         if blocks is None:
             blocks = [len(one) for one in given] if given else [0] * dimensions
-        around = [False] * dimensions if periodic is None else [bool(each) for each in periodic]
+        blocks = whole_numbers(blocks, "blocks", "Grid", -1, MAX_INT32)
+        around = [False] * dimensions if periodic is None else flags(periodic, "periodic", "Grid")
         if len(blocks) != dimensions or len(around) != dimensions or (given and len(given) != dimensions):
             raise ArgumentError(f"blocks, periodic and block_cells must have {dimensions} entries, as cells has")
         if given and [len(one) for one in given] != list(blocks):
@@ -56,8 +59,8 @@ class Grid:
         flat = [each for one in given for each in one]
         self._cells = tuple(cells)
         self._periodic = tuple(around)
-        self._handle = _couplet.Grid(self._cells, whole_numbers(blocks, "blocks"), around, flat)
-        self._handle.divide(whole_number(ranks, "ranks"))
+        self._handle = _couplet.Grid(self._cells, blocks, around, flat)
+        self._handle.divide(whole_number(ranks, "ranks", "Grid", -1, MAX_INT32))
 
     @property
     def handle(self) -> _couplet.Grid:
@@ -81,18 +84,21 @@ class Grid:
 
     def box(self, rank: int) -> list[tuple[int, int]]:
         """Returns the cells of a block: start and stop (not included) in each dimension."""
-        start, stop = self._handle.box(whole_number(rank, "rank"))
+        start, stop = self._handle.box(whole_number(rank, "rank", "box", -1, MAX_INT32))
         return list(zip(start, stop, strict=True))
 
     def shape(self, rank: int, width: int = 0) -> tuple[int, ...]:
         """Returns the shape of an array that holds a block, and `width` cells at each of its sides."""
-        return tuple(stop - start + 2 * width for start, stop in self.box(rank))
+        around = 2 * whole_number(width, "width", "shape")
+        rank = whole_number(rank, "rank", "shape", -1, MAX_INT32)
+        return tuple(stop - start + around for start, stop in self.box(rank))
 
     def neighbor(self, rank: int, offset: Sequence[int]) -> int | None:
         """Returns the rank whose block is so many blocks away, or None if that is beyond the grid."""
-        if len(offset) != len(self._cells):
-            raise ArgumentError(f"offset must have {len(self._cells)} entries, not {len(offset)}")
-        found = self._handle.neighbor(whole_number(rank, "rank"), whole_numbers(offset, "offset"))
+        steps = whole_numbers(offset, "offset", "neighbor")
+        if len(steps) != len(self._cells):
+            raise ArgumentError(f"neighbor: offset must have {len(self._cells)} entries, not {len(steps)}")
+        found = self._handle.neighbor(whole_number(rank, "rank", "neighbor", -1, MAX_INT32), steps)
         return None if found < 0 else found
 
 
@@ -137,7 +143,9 @@ class Halo(Closing):
         name : what error texts call the field.
         """
         dimensions = self._dimensions
-        axis = component_axis
+        if not hasattr(array, "ndim"):
+            refuse_buffer("add", array, True, False)
+        axis = None if component_axis is None else whole_number(component_axis, "component_axis", "add")
         if axis is None and array.ndim == dimensions + 1:
             axis = -1
         if axis is not None and -array.ndim <= axis < array.ndim:
@@ -148,12 +156,12 @@ class Halo(Closing):
                 "has one more"
             )
         terms = _couplet.HaloTerms(
-            name,
-            entries(below, width, dimensions, "below"),
-            entries(above, width, dimensions, "above"),
+            text(name, "name", "add"),
+            entries(below, width, dimensions, "below", "width"),
+            entries(above, width, dimensions, "above", "width"),
             entries(first, -1, dimensions, "first"),
-            [bool(each) for each in entries(staggered, 0, dimensions, "staggered")],
-            corners,
+            _staggered(staggered, dimensions),
+            flag(corners, "corners", "add"),
             -1 if axis is None else axis,
         )
         self._handle.add(array, terms)
@@ -170,7 +178,11 @@ class Halo(Closing):
 
         `width`: how far the halos reach in this round, the same at all ranks; None: as far as the fields say.
         """
-        self._handle.begin(-1 if width is None else width if width >= 0 else -2)
+        reach = -1
+        if width is not None:
+            reach = whole_number(width, "width", "begin", most=MAX_INT32)
+            reach = reach if reach >= 0 else -2
+        self._handle.begin(reach)
 
     def test(self) -> bool:
         """Returns whether the round is over. Never blocks."""
@@ -178,7 +190,7 @@ class Halo(Closing):
 
     def end(self, timeout: float | None = None) -> None:
         """Waits until the round is over. After DeadlineError it is still under way."""
-        self._handle.end(-1.0 if timeout is None else float(timeout))
+        self._handle.end(seconds(timeout, "timeout", "end"))
 
     @property
     def method(self) -> str:
@@ -194,10 +206,20 @@ class Halo(Closing):
         self._handle.close()
 
 
-def entries(given: Sequence[int] | None, default: int | Sequence[int], dimensions: int, name: str) -> list[int]:
-    """Returns one number for each dimension."""
+def entries(given: Any, default: Any, dimensions: int, name: str, other: str = "") -> list[int]:
+    """Returns one number for each dimension. `other`: the argument that `default` comes from."""
     if given is None:
-        given = default if isinstance(default, Sequence | np.ndarray) else [default] * dimensions
-    if len(given) != dimensions:
-        raise ArgumentError(f"{name} must have {dimensions} entries, as many as the grid has dimensions")
-    return whole_numbers(given, name)
+        name = other or name
+        is_list = isinstance(default, Sequence | np.ndarray) and not isinstance(default, str)
+        given = default if is_list else [whole_number(default, name, "add")] * dimensions
+    numbers = whole_numbers(given, name, "add")
+    if len(numbers) != dimensions:
+        raise ArgumentError(f"add: {name} must have {dimensions} entries, as many as the grid has dimensions")
+    return numbers
+
+
+def _staggered(given: Sequence[bool] | None, dimensions: int) -> list[bool]:
+    chosen = [False] * dimensions if given is None else flags(given, "staggered", "add")
+    if len(chosen) != dimensions:
+        raise ArgumentError(f"add: staggered must have {dimensions} entries, as many as the grid has dimensions")
+    return chosen

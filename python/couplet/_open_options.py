@@ -5,10 +5,10 @@ Written by tools/generate from include/couplet/couplet_series.h: do not edit (ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 
-from couplet.errors import ArgumentError
+from couplet._arguments import count, flag, real_number, seconds, word
 
 
 class OpenOptions(TypedDict, total=False):
@@ -50,7 +50,7 @@ class OpenOptions(TypedDict, total=False):
     up_to_bytes: int
 
 
-# The name of the C member for each option, and the words that stand for constants.
+# The name of the C member for each option, what checks its value, and the words that stand for constants.
 _MEMBERS = {
     "mode": "mode",
     "local": "local",
@@ -63,14 +63,24 @@ _MEMBERS = {
     "beyond_newest": "beyond_newest",
     "up_to_bytes": "up_to_bytes",
 }
+_CHECKS: dict[str, Callable[[Any, str, str], Any]] = {
+    "local": flag,
+    "timeout": seconds,
+    "buffer_bytes": count,
+    "every": count,
+    "latest": flag,
+    "torn": flag,
+    "interval": real_number,
+    "up_to_bytes": count,
+}
 _WORDS: dict[str, dict[str, int]] = {
     "mode": {"hold": 0, "follow": 1},
     "beyond_newest": {"wait": 0, "error": 1},
 }
 
 
-def members_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values by the names of the C members. `name` is that of the series, for error texts."""
+def members_of(call: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values by the names of the C members. `call` is named in error texts."""
     members: dict[str, Any] = {}
     for option, value in options.items():
         if option not in _MEMBERS:
@@ -80,9 +90,7 @@ def members_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
                 f"besides box, fields, start, dtype, group and weights there are {known}"
             )
         if option in _WORDS:
-            if value not in _WORDS[option]:
-                wanted = " or ".join(repr(word) for word in _WORDS[option])
-                raise ArgumentError(f"series '{name}': {option} is {wanted}, not {value!r}")
-            value = _WORDS[option][value]
-        members[_MEMBERS[option]] = value
+            members[_MEMBERS[option]] = word(value, option, call, _WORDS[option])
+        else:
+            members[_MEMBERS[option]] = _CHECKS[option](value, option, call)
     return members

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from couplet import _couplet
+from couplet._arguments import instance, items
 from couplet._couplet import Message
 from couplet._waiting import Entry, Thing, left, limit, ready
 from couplet.errors import DeadlineError, Error
@@ -52,7 +53,7 @@ class Request(Thing):
         DeadlineError
             `timeout` seconds (None: for ever) have passed. The request is still pending, and may be waited for again.
         """
-        end = limit(timeout)
+        end = None if timeout is None else limit(timeout, "wait")
         while self.pending:
             try:
                 message = self._part.wait(left(end))
@@ -142,10 +143,10 @@ def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[A
     """Waits until all requests are complete and returns their results. It then raises the first error in their
     order.
     """
-    end = limit(timeout)
+    end = limit(timeout, "waitall")
     results: list[Any] = []
     first: Error | None = None
-    for request in requests:
+    for request in _checked(requests, "waitall"):
         try:
             rest = left(end)
             results.append(request.wait(None if rest < 0 else rest))
@@ -158,8 +159,9 @@ def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[A
 
 def waitany(requests: Sequence[Request], timeout: float | None = None) -> tuple[int, Any]:
     """Waits until one request is complete, and returns its index and result, or (-1, None) if none is pending."""
-    end = limit(timeout)
-    while waiting := [(index, request) for index, request in enumerate(requests) if request.pending]:
+    end = limit(timeout, "waitany")
+    given = _checked(requests, "waitany")
+    while waiting := [(index, request) for index, request in enumerate(given) if request.pending]:
         try:
             found, message = _couplet.waitany([request._part for _, request in waiting], left(end))
         except Error as error:
@@ -171,3 +173,11 @@ def waitany(requests: Sequence[Request], timeout: float | None = None) -> tuple[
         if not request.pending:
             return index, request.wait()
     return -1, None
+
+
+def _checked(requests: Any, call: str) -> list[Request]:
+    """Returns the requests, after it has seen that they are some."""
+    given = items(requests, "requests", call, "a list of requests, as Isend returns them")
+    for place, request in enumerate(given):
+        instance(request, Request, f"requests[{place}]", call, "a request (waitany_task waits for tasks)")
+    return given

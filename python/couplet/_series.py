@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
+from couplet._arguments import MAX_INT32, count, flag, real_number, refuse, seconds, tell, told, whole_number
+from couplet._arrays import arrays_to_fill, arrays_to_put, new_arrays
 from couplet._closing import Closing
 from couplet._elements import dtype_of
 from couplet._waiting import Entry, Thing, left, limit, ready
-from couplet.errors import ArgumentError, ElementTypeError, Full, NotFoundError, ShapeError
+from couplet.errors import Full, NotFoundError
 
 Answer = Literal["ok", "not yet", "end", "restarted"]
+_MAX_STEP_BITS = 63
 _ANSWERS: dict[int, Answer] = {0: "ok", 1: "not yet", 3: "end", 4: "restarted"}
 
 
@@ -128,9 +131,13 @@ class Batch:
 
     def __getitem__(self, name: str) -> Any:
         """Gives the steps of a field."""
-        if name not in self.fields:
-            raise NotFoundError(f"there is no field {name!r} in this batch; it has {', '.join(map(repr, self.fields))}")
-        return self.fields[name]
+        if isinstance(name, str) and name in self.fields:
+            return self.fields[name]
+        if list(self.fields) in ([], [""]):
+            raise NotFoundError(
+                f"there is no field {name!r} in this batch, which has no named fields: write batch.data"
+            )
+        raise NotFoundError(f"there is no field {name!r} in this batch; it has {', '.join(map(repr, self.fields))}")
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -264,9 +271,15 @@ class Writer(Series):
         ShapeError, ElementTypeError
             An array does not fit its box or its field.
         """
-        arrays = self._in_order(array, step)
-        if time is not None:
-            self._handle.set_time(float(time))
+        try:
+            if type(step) is not int or step.bit_length() > _MAX_STEP_BITS:
+                step = whole_number(step, "step", f"put: series '{self.name}'")
+            arrays = arrays_to_put(array, step, self.name, self._info.fields)
+            if time is not None:
+                self._handle.set_time(real_number(time, "time", f"put: series '{self.name}', step {step}"))
+        except Exception as error:
+            tell(self._handle.refuse_put, error)
+            raise
         alone = len(arrays) == 1 and not (isinstance(arrays[0], np.ndarray) and not arrays[0].flags.c_contiguous)
         done = self._handle.put(arrays[0], step) if alone else self._handle.put_arrays(arrays, step)
         if not done:
@@ -290,6 +303,10 @@ class Writer(Series):
             The memory of this rank's box, whose old contents are undefined. It is valid until the series is closed.
             Several boxes: a list of arrays. Several fields: a dict of these by name.
         """
+        where = f"claim: series '{self.name}'"
+        with told(self._handle.refuse_put):
+            step = whole_number(step, "step", where)
+            moment = None if time is None else real_number(time, "time", where)
         if self._unpublished is None or self._unpublished[0] != step:
             claimed = self._handle.claim_arrays(step, self._handle)
             if claimed is None:
@@ -301,8 +318,8 @@ class Writer(Series):
         finally:
             for slot in slots:
                 slot.flags.writeable = False
-        if time is not None:
-            self._handle.set_time(float(time))
+        if moment is not None:
+            self._handle.set_time(moment)
         self._unpublished = None
         self._handle.publish()
 
@@ -319,48 +336,6 @@ class Writer(Series):
             fields[name] = own[0] if len(own) == 1 else own
             at += len(own)
         return fields[""] if list(fields) == [""] else fields
-
-    def _in_order(self, given: Any, step: int) -> list[Any]:
-        """Returns the arrays of all boxes of all fields, after it has checked them."""
-        where = f"put: series '{self.name}', step {step}"
-        fields = self._info.fields
-        if not isinstance(given, Mapping):
-            if len(fields) > 1:
-                raise ArgumentError(f"{where}: give a dict with the fields {', '.join(map(repr, fields))}")
-            given = {next(iter(fields)): given}
-        if set(given) != set(fields):
-            raise ArgumentError(
-                f"{where}: the fields are {', '.join(map(repr, fields))}, not {', '.join(map(repr, given))}"
-            )
-        arrays: list[Any] = []
-        for name, info in fields.items():
-            own = given[name]
-            several = len(info.boxes) != 1
-            if several and not isinstance(own, list | tuple):
-                raise ArgumentError(
-                    f"{where}: {_of(name)}this rank writes {len(info.boxes)} boxes; give a list of arrays"
-                )
-            if several and len(own) != len(info.boxes):
-                raise ArgumentError(
-                    f"{where}: {_of(name)}{len(own)} arrays for the {len(info.boxes)} boxes of this rank"
-                )
-            own = list(own) if several else [own]
-            for array, extents in zip(own, info.box_shapes, strict=True):
-                source = array if hasattr(array, "shape") else np.asarray(array)
-                if tuple(source.shape) != extents:
-                    raise ShapeError(
-                        f"{where}: {_of(name)}this rank's box has shape {extents}, the array {tuple(source.shape)}"
-                    )
-                if isinstance(source, np.ndarray) and source.dtype != info.dtype:
-                    raise ElementTypeError(
-                        f"{where}: {_of(name)}the series has elements of {info.dtype}, the array of {source.dtype}"
-                    )
-                arrays.append(source)
-        return arrays
-
-
-def _of(name: str) -> str:
-    return f"field '{name}': " if name else ""
 
 
 class Steps(Thing):
@@ -379,6 +354,10 @@ class Reader(Series, Thing):
 
     In a coroutine, `async for batch in reader` does the same as `for batch in reader.batches()`.
     """
+
+    def __init__(self, handle: _couplet.Series) -> None:
+        super().__init__(handle)
+        self._where = f"read: series '{self.name}'"
 
     def read(self, at_least: int = 1, up_to: int | None = None, timeout: float | None = None, out: Any = None) -> Batch:
         """Reads this rank's box of at least `at_least` and at most `up_to` steps, in order.
@@ -408,10 +387,19 @@ class Reader(Series, Thing):
         LimitError
             at_least is greater than the number of slots.
         """
-        outs = self._outs(out, at_least, up_to)
-        room = min(len(one) for one in outs)
-        got = self._handle.read(at_least, room if up_to is None else up_to, -1.0 if timeout is None else timeout, outs)
-        return self._batch(got, outs)
+        try:
+            where = self._where
+            if type(at_least) is not int or not 0 < at_least <= MAX_INT32:
+                at_least = count(at_least, "at_least", where)
+            if up_to is not None:
+                up_to = count(up_to, "up_to", where)
+            wait_s = -1.0 if timeout is None else seconds(timeout, "timeout", where)
+            outs = arrays_to_fill(out, at_least, up_to, where, self._info.fields)
+        except Exception as error:
+            tell(self._handle.refuse_read, error)
+            raise
+        room = min(len(one) for one in outs) if up_to is None else up_to
+        return self._batch(self._handle.read(at_least, room, wait_s, outs), outs)
 
     def read_at(self, times: Any, timeout: float | None = None, out: Any = None) -> Batch:
         """Reads values at physical times, interpolated linearly between the steps around each time.
@@ -432,14 +420,16 @@ class Reader(Series, Thing):
             each of them. If something prevents the later times, only the earlier ones are delivered, and the next call
             says what it was.
         """
-        instants = np.atleast_1d(np.asarray(times, np.float64)).tolist()
-        outs = self._outs(out, 1, len(instants))
-        got = self._handle.read_at(instants, -1.0 if timeout is None else timeout, outs)
-        return self._batch(got, outs)
+        with told(self._handle.refuse_read_at):
+            where = f"read_at: series '{self.name}'"
+            instants = _instants(times, where)
+            wait_s = seconds(timeout, "timeout", where)
+            outs = arrays_to_fill(out, 1, len(instants), where, self._info.fields)
+        return self._batch(self._handle.read_at(instants, wait_s, outs), outs)
 
     def steps(self, at_least: int) -> Steps:
         """Returns an object that is ready when this reader has at_least steps, for `wait_any` and `Universe.ready`."""
-        return Steps(self, at_least)
+        return Steps(self, count(at_least, "at_least", f"steps: series '{self.name}'"))
 
     def _entry(self) -> Entry:
         return self._handle, 1, 0, 0
@@ -452,10 +442,14 @@ class Reader(Series, Thing):
         If it is cancelled, nothing was taken. All ranks of a collective reader must make the same calls. As soon as
         this rank has its steps, the whole event loop waits for the ranks that have not made the call yet.
         """
-        end = limit(timeout)
+        with told(self._handle.refuse_read):
+            end = limit(timeout, self._where)
+            steps = Steps(self, count(at_least, "at_least", self._where))
+            if up_to is not None:
+                up_to = count(up_to, "up_to", self._where)
         pause = 0.001
         while True:
-            found = await ready([self.steps(at_least)], None if end is None else left(end))
+            found = await ready([steps], None if end is None else left(end))
             batch = self.read(at_least, up_to, 0.0, out)
             if batch.status != "not yet" or found is None:
                 return batch
@@ -467,7 +461,7 @@ class Reader(Series, Thing):
         self, up_to: int = 64, at_least: int = 1, timeout: float | None = None, reuse: bool = False
     ) -> AsyncIterator[Batch]:
         """Does the same as `batches` in a coroutine."""
-        out = self._reused(up_to) if reuse else None
+        out = self._shared(up_to, reuse)
         while True:
             batch = await self.read_async(at_least, up_to, timeout, out)
             if batch.ended:
@@ -477,10 +471,13 @@ class Reader(Series, Thing):
     def __aiter__(self) -> AsyncIterator[Batch]:
         return self.batches_async()
 
-    def _reused(self, up_to: int) -> dict[str, Any]:
-        """Returns arrays that all batches share."""
-        fields = self._info.fields
-        return {name: np.empty((up_to, *info.box_shapes[0]), info.dtype) for name, info in fields.items()}
+    def _shared(self, up_to: int, reuse: bool) -> dict[str, Any] | None:
+        """Returns arrays that all batches share, if they are to be reused."""
+        where = f"batches: series '{self.name}'"
+        with told(self._handle.refuse_read):
+            if not flag(reuse, "reuse", where):
+                return None
+            return new_arrays(count(up_to, "up_to", where), where, self._info.fields)
 
     def _batch(self, got: Any, outs: list[Any]) -> Batch:
         status, count, steps, ordinals, torn, lost, incarnation, times = got
@@ -498,36 +495,21 @@ class Reader(Series, Thing):
         seconds. With `reuse`, all batches share one array: each batch overwrites the one before, and page faults are
         saved. The other parameters are those of `read`.
         """
-        out = self._reused(up_to) if reuse else None
+        out = self._shared(up_to, reuse)
         while True:
             batch = self.read(at_least, up_to, timeout, out)
             if batch.ended:
                 return
             yield batch
 
-    def _outs(self, out: Any, at_least: int, up_to: int | None) -> list[Any]:
-        """Returns one array for each field, after it has checked them."""
-        where = f"read: series '{self.name}'"
-        fields = self._info.fields
-        if out is None:
-            steps = max(64, at_least) if up_to is None else up_to
-            return [np.empty((steps, *info.box_shapes[0]), info.dtype) for info in fields.values()]
-        if not isinstance(out, Mapping):
-            if len(fields) > 1:
-                raise ArgumentError(f"{where}: out is a dict with the fields {', '.join(map(repr, fields))}")
-            out = {next(iter(fields)): out}
-        if set(out) != set(fields):
-            raise ArgumentError(
-                f"{where}: the fields are {', '.join(map(repr, fields))}, not {', '.join(map(repr, out))}"
-            )
-        for name, info in fields.items():
-            one = out[name]
-            extents = info.box_shapes[0]
-            if tuple(one.shape[1:]) != extents or (up_to is not None and len(one) < up_to):
-                wanted = (up_to if up_to is not None else "steps", *extents)
-                raise ShapeError(f"{where}: {_of(name)}out has shape {tuple(one.shape)}, needed is {wanted}")
-            if isinstance(one, np.ndarray) and one.dtype != info.dtype:
-                raise ElementTypeError(
-                    f"{where}: {_of(name)}the series has elements of {info.dtype}, out has {one.dtype}"
-                )
-        return [out[name] for name in fields]
+
+def _instants(times: Any, where: str) -> list[float]:
+    """Returns physical times as a list."""
+    try:
+        given = np.atleast_1d(np.asarray(times, np.float64))
+    except (TypeError, ValueError):
+        refuse(times, "times", where, "a number or a list of numbers")
+    if given.ndim != 1:
+        refuse(times, "times", where, "a number or a list of numbers")
+    instants: list[float] = given.tolist()
+    return instants

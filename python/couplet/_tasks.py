@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
 from couplet import _couplet
+from couplet._arguments import MAX_INT32, instance, items, seconds, shown, told, whole_number, whole_numbers
 from couplet._closing import Closing
 from couplet._elements import type_of
 from couplet._waiting import Entry, Thing, ready
-from couplet.errors import DeadlineError, Error, Full, StateError, error_for
+from couplet.errors import ArgumentTypeError, DeadlineError, Error, Full, StateError, error_for
 
 ANY_WORKER = -1
+_WORKER = "the id of workers, which is a whole number, or ANY_WORKER"
 _OK = 0
 _END = 3
 
@@ -36,7 +39,8 @@ class Task(Thing):
         """Waits until the task is done, and raises the error with which it ended. After DeadlineError it is still
         pending.
         """
-        self._handle.wait(_seconds(timeout))
+        wait_s = seconds(timeout, "timeout", "wait")
+        self._handle.wait(wait_s)
 
     def test(self) -> bool:
         """Says whether the task is done, and raises the error with which it ended. Never blocks."""
@@ -57,7 +61,11 @@ def waitany_task(tasks: Sequence[Task], timeout: float | None = None) -> tuple[i
     """Waits until one task is done. Returns its index and the error with which it ended, or (-1, None) if none is
     pending.
     """
-    index, status, text = _couplet.task_waitany([task._handle for task in tasks], _seconds(timeout))
+    wait_s = seconds(timeout, "timeout", "waitany_task")
+    given = items(tasks, "tasks", "waitany_task", "a list of tasks, as submit returns them")
+    for place, task in enumerate(given):
+        instance(task, Task, f"tasks[{place}]", "waitany_task", "a task (waitany waits for requests)")
+    index, status, text = _couplet.task_waitany([task._handle for task in given], wait_s)
     return index, error_for(status, text) if status < 0 else None
 
 
@@ -94,8 +102,9 @@ class Requester(_Part):
         PeerLostError
             The coupler has died or left.
         """
-        numbers = [int(number) for number in parameters]
-        task = self._handle.submit(worker, numbers, payload, _seconds(timeout))
+        worker = whole_number(worker, "worker", "submit", -MAX_INT32, MAX_INT32, _WORKER)
+        numbers = whole_numbers(parameters, "parameters", "submit")
+        task = self._handle.submit(worker, numbers, payload, seconds(timeout, "timeout", "submit"))
         if task is None:
             raise Full("submit: the coupler's queue is full")
         return Task(task)
@@ -123,9 +132,13 @@ class Work:
     def complete(self, error: Exception | None = None) -> None:
         """Ends the task, normally or with an error that its requester gets. For workers: collective over the group.
 
-        The requester gets an error of Couplet as it is, and any other exception as a StateError with its sentence.
+        The requester gets an error of Couplet as it is, and any other exception as a StateError with its sentence. If
+        `error` is no exception, the task ends nevertheless, and the requester gets the ArgumentError that this raises.
         """
-        self._handle.complete(self.id, *_outcome(error))
+        finish = partial(self._handle.complete, self.id)
+        with told(finish):
+            outcome = _outcome(error)
+        finish(*outcome)
 
     def dispatch(self, worker: int | None = None, parameters: Sequence[int] | None = None, payload: Any = None) -> None:
         """Gives the task to workers, by default to those that the requester named. For couplers.
@@ -135,8 +148,11 @@ class Work:
         """
         if parameters is None and payload is None:
             parameters, payload = self.parameters, self.payload
-        numbers = [int(number) for number in parameters or ()]
-        self._handle.dispatch(self.id, self.worker if worker is None else worker, numbers, payload)
+        numbers = [] if parameters is None else whole_numbers(parameters, "parameters", "dispatch")
+        if worker is None:
+            worker = self.worker
+        worker = whole_number(worker, "worker", "dispatch", -MAX_INT32, MAX_INT32, _WORKER)
+        self._handle.dispatch(self.id, worker, numbers, payload)
 
 
 def _outcome(error: Exception | None) -> tuple[int, str]:
@@ -144,19 +160,21 @@ def _outcome(error: Exception | None) -> tuple[int, str]:
     if error is None:
         return 0, ""
     if not isinstance(error, Exception):
-        raise TypeError(f"complete: needs an exception, or None for a task that is done, not {error!r}")
+        raise ArgumentTypeError(
+            f"complete: needs an exception, or None for a task that is done; error is {shown(error)}"
+        )
     if isinstance(error, Error):
         return error.code if error.code < 0 else StateError.code, str(error)
     return StateError.code, f"{type(error).__name__}: {error}"
 
 
 class _Taker(_Part):
-    def _take(self, parameters: int, count: int, type_code: int, timeout: float | None) -> Work | None:
-        found = self._handle.next(parameters, count, type_code, _seconds(timeout))
+    def _take(self, parameters: int, count: int, type_code: int, wait_s: float) -> Work | None:
+        found = self._handle.next(parameters, count, type_code, wait_s)
         if found[0] == _END:
             return None
         if found[0] != _OK:
-            raise DeadlineError(f"next: no task within {timeout} s")
+            raise DeadlineError(f"next: no task within {wait_s:g} s")
         return Work(self._handle, *found[1:])
 
 
@@ -195,12 +213,14 @@ class Worker(_Taker):
         ArgumentError, ElementTypeError, ShapeError
             The task is not as expected. It was handed back to its requester with this error.
         """
-        return self._take(
-            -1 if parameters is None else parameters,
-            -1 if count is None else count,
-            -1 if dtype is None else type_of(dtype),
-            timeout,
-        )
+        with told(self._handle.refuse_next):
+            expected = (
+                -1 if parameters is None else whole_number(parameters, "parameters", "next", -1),
+                -1 if count is None else whole_number(count, "count", "next", -1),
+                -1 if dtype is None else type_of(dtype, "dtype", "next"),
+                seconds(timeout, "timeout", "next"),
+            )
+        return self._take(*expected)
 
 
 class Coupler(_Taker):
@@ -216,14 +236,10 @@ class Coupler(_Taker):
 
         Blocking: at most `timeout` seconds (None: for ever). DeadlineError: there was no request within the timeout.
         """
-        return self._take(-1, -1, -1, timeout)
+        return self._take(-1, -1, -1, seconds(timeout, "timeout", "next"))
 
     def run(self, timeout: float | None = None) -> bool:
         """Dispatches every request as it asks for. Returns True when all requesters have closed, False after the
         timeout.
         """
-        return self._handle.run(_seconds(timeout))
-
-
-def _seconds(timeout: float | None) -> float:
-    return -1.0 if timeout is None else float(timeout)
+        return self._handle.run(seconds(timeout, "timeout", "run"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import operator
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from os import PathLike, fspath
+from functools import partial
+from os import PathLike
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -16,10 +17,29 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from couplet import _couplet
 from couplet._areas import Area
-from couplet._boxes import Box, is_one_box, split_box, split_boxes
+from couplet._arguments import (
+    MAX_INT32,
+    count,
+    flag,
+    instance,
+    optional_text,
+    path,
+    rank_number,
+    refuse,
+    seconds,
+    text,
+    texts,
+    told,
+    whole_number,
+    whole_numbers,
+    word,
+)
+from couplet._arguments import function as function_of
+from couplet._boxes import Box, split_box
 from couplet._closing import Closing
 from couplet._collectives import Operation
 from couplet._elements import type_of
+from couplet._fields import FieldDescription, chosen_fields, described_fields, extents
 from couplet._groups import Group, Objects
 from couplet._open_options import OpenOptions, members_of
 from couplet._series import Reader, Writer
@@ -32,8 +52,8 @@ _STARTS = {"oldest": 0, "newest": 1, "next": 2}
 _FROM_STEP = 3
 _ON_LOST = {"fail": 0, "retry": 1}
 _POLICIES = {"first idle": 0, "round robin": 1}
-# A field is described as (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes).
-FieldDescription = tuple[DTypeLike, Sequence[int]] | tuple[DTypeLike, Sequence[int], Box | Sequence[Box] | None]
+_START = "'oldest', 'newest', 'next' or the number of a step, which is a whole number"
+_GROUP = "a couplet.Group, such as universe.program_group"
 
 
 @dataclass(frozen=True)
@@ -100,7 +120,8 @@ class Universe(Closing):
 
     def find_rank(self, program: str, rank: int = 0) -> int:
         """Returns the universe rank of rank `rank` of the program `program`."""
-        return self._handle.find_rank(program, rank)
+        program = text(program, "program", "find_rank", "the name of a program (str)")
+        return self._handle.find_rank(program, whole_number(rank, "rank", "find_rank", -MAX_INT32, MAX_INT32))
 
     def progress(self) -> None:
         """Lets the library do pending work. Never blocks."""
@@ -142,7 +163,11 @@ class Universe(Closing):
 
     def create_group(self, name: str, ranks: Iterable[int]) -> Group:
         """Creates the group `name` of these universe ranks, in this order. Every member makes the same call."""
-        members = list(ranks)
+        return self._create_group("create_group", name, ranks)
+
+    def _create_group(self, call: str, name: str, ranks: Iterable[int]) -> Group:
+        name = text(name, "name", call)
+        members = whole_numbers(ranks, "ranks", call, -MAX_INT32, MAX_INT32)
         return self._make_group(self._handle.create_group(name, members), name, members)
 
     def create_operation(
@@ -151,7 +176,10 @@ class Universe(Closing):
         """Makes an operation of reductions from an associative function of two arrays. Each member makes it under the
         same name. It is kept as long as the process lives.
         """
-        return Operation(name, self._handle.create_operation(name, function, commutative))
+        call = "create_operation"
+        function_of(function, "function", call, "a function of two arrays")
+        name, commutes = text(name, "name", call), flag(commutative, "commutative", call)
+        return Operation(name, self._handle.create_operation(name, function, commutes))
 
     def split(self, name: str, color: int | None, key: int = 0, group: Group | None = None) -> Group | None:
         """Splits a group (default: all ranks) into groups of the members that give the same color.
@@ -159,14 +187,15 @@ class Universe(Closing):
         Collective over the group. The members of each new group are in the order of their keys, and of their ranks if
         keys are equal. A member whose color is None, or negative, gets None.
         """
-        whole = self.group if group is None else group
-        mark = _hash_of(name)
-        chosen = -1
+        whole = self.group if group is None else instance(group, Group, "group", "split", _GROUP)
+        mark, chosen = 0, -1
 
-        def choice() -> NDArray[np.int64]:
-            nonlocal chosen
-            chosen = -1 if color is None else max(operator.index(color), -1)
-            return np.array([int(chosen >= 0), max(chosen, 0), operator.index(key), self.rank, mark], np.int64)
+        def choice() -> NDArray[np.int64]:  # what is wrong is told to the others, who make this call, too
+            nonlocal mark, chosen
+            mark = _hash_of(text(name, "name", "split"))
+            chosen = -1 if color is None else max(whole_number(color, "color", "split"), -1)
+            own = [int(chosen >= 0), max(chosen, 0), whole_number(key, "key", "split"), self.rank, mark]
+            return np.array(own, np.int64)
 
         gathered = whole._array("allgather", lambda: whole._for_allgather(choice()), None, "automatic")
         rows = [tuple(int(value) for value in row) for row in gathered]
@@ -180,26 +209,29 @@ class Universe(Closing):
 
     def heads_group(self, name: str = "heads") -> Group:
         """Creates the group of the ranks 0 of all programs."""
-        return self.create_group(name, [program.first_rank for program in self.programs])
+        return self._create_group("heads_group", name, [program.first_rank for program in self.programs])
 
     def program_group_of(self, program: str) -> Group:
         """Creates the group of all ranks of one program. Ranks of other programs are no members."""
+        program = text(program, "program", "program_group_of", "the name of a program (str)")
         found = next((one for one in self.programs if one.name == program), None)
         if found is None:
-            raise NotFoundError(f"there is no program {program!r}; there are {[one.name for one in self.programs]}")
+            names = ", ".join(repr(one.name) for one in self.programs)
+            raise NotFoundError(f"program_group_of: there is no program {program!r} in this universe; it has {names}")
         return self.create_group(f"ranks of {program}", range(found.first_rank, found.first_rank + found.size))
 
     def filter_group(self, name: str, keep: Callable[[int, Program], bool]) -> Group:
         """Creates the group of the universe ranks for which keep(rank, program) is true, in their order. Every process
         calls it with a function that decides alike.
         """
+        function_of(keep, "keep", "filter_group", "a function of a rank and a Program")
         ranks = [
             rank
             for program in self.programs
             for rank in range(program.first_rank, program.first_rank + program.size)
             if keep(rank, program)
         ]
-        return self.create_group(name, ranks)
+        return self._create_group("filter_group", name, ranks)
 
     def _make_group(self, handle: _couplet.Group, name: str, ranks: Sequence[int]) -> Group:
         return Group(handle, name, lambda: self._find_objects(name, ranks))
@@ -260,28 +292,24 @@ class Universe(Closing):
         LimitError, NoSpaceError
             There are too many fields, boxes or required readers, or the slots do not fit into shared memory.
         """
-        readers = required_readers if isinstance(required_readers, str) else ",".join(required_readers)
-        if (shape is None) == (fields is None):
-            raise ArgumentError(f"create_series: series '{name}' needs a shape, or fields, and not both")
-        if fields is None:
-            fields = {"": (dtype, shape or (), box)}
-        elif not fields or "" in fields:
-            raise ArgumentError(f"create_series: the fields of series '{name}' need names, and there is at least one")
-        return Writer(
-            self._handle.create_series(
-                name,
-                [_field(name, field, *description) for field, description in fields.items()],
-                slots,
-                memory_bytes,
-                readers,
-                _seconds(required_timeout),
-                _seconds(wait_timeout),
-                _seconds(evict_after_held),
-                group._handle if group is not None else None,
-                holders,
-                collective,
+        call = "create_series"
+        members = _handle_of(group, call)
+        name = text(name, "name", call)
+        call = f"{call}: series '{name}'"
+        with told(partial(self._handle.refuse_create_series, members, name)):
+            given = (
+                described_fields(call, shape, dtype, box, fields),
+                count(slots, "slots", call),
+                count(memory_bytes, "memory_bytes", call),
+                ",".join(texts(required_readers, "required_readers", call)),
+                seconds(required_timeout, "required_timeout", call),
+                seconds(wait_timeout, "wait_timeout", call),
+                seconds(evict_after_held, "evict_after_held", call),
+                members,
+                count(holders, "holders", call),
+                flag(collective, "collective", call),
             )
-        )
+        return Writer(self._handle.create_series(name, *given))
 
     def open_series(
         self,
@@ -312,27 +340,29 @@ class Universe(Closing):
             The keyword options of `couplet.OpenOptions`: mode ("hold" or "follow"), local, timeout, buffer_bytes,
             every, latest, torn, interval and others.
         """
-        if isinstance(start, str) and start not in _STARTS:
-            raise ArgumentError(f"series '{name}': start is 'oldest', 'newest', 'next' or a step, not {start!r}")
-        first, last = split_box(box, name) if box is not None else (None, None)
-        members = members_of(name, options)
-        members["from"] = _STARTS[start] if isinstance(start, str) else _FROM_STEP
-        members["from_step"] = 0 if isinstance(start, str) else int(start)
-        members["type"] = -1 if dtype is None else type_of(dtype)
-        return Reader(
-            self._handle.open_series(
-                name,
-                first,
-                last,
-                group._handle if group is not None else None,
-                _choices(name, fields),
-                None if weights is None else weights.arrays(),
-                members,
-            )
-        )
+        call = "open_series"
+        readers = _handle_of(group, call)
+        name = text(name, "name", call)
+        call = f"{call}: series '{name}'"
+        alone = isinstance(local := options.get("local"), bool | np.bool_) and local
+        with nullcontext() if alone else told(partial(self._handle.refuse_open_series, readers, name)):
+            members = members_of(call, options)
+            if isinstance(start, str):
+                members["from"] = word(start, "start", call, _STARTS)
+            else:
+                members["from"] = _FROM_STEP
+                members["from_step"] = whole_number(start, "start", call, wanted=_START)
+            members["type"] = -1 if dtype is None else type_of(dtype, "dtype", call)
+            first, last = split_box(box, call) if box is not None else (None, None)
+            choices = chosen_fields(call, fields)
+            wanted = "a couplet.Weights, as couplet.weights.from_file returns it"
+            matrix = None if weights is None else instance(weights, Weights, "weights", call, wanted).arrays()
+        return Reader(self._handle.open_series(name, first, last, readers, choices, matrix, members))
 
     def requester(self, name: str, *, couplers: str = "coupler") -> Requester:
         """Opens the tasks `name` to submit requests. `couplers` is the program whose ranks dispatch them."""
+        name = text(name, "name", "requester")
+        couplers = text(couplers, "couplers", "requester", "the name of a program (str)")
         return Requester(self._handle.open_tasks(name, 0, -1, 0, 0, 0, 0, couplers, "", ""))
 
     def worker(
@@ -349,8 +379,12 @@ class Universe(Closing):
         couplers
             The program whose ranks dispatch.
         """
-        own = -1 if worker_id is None else worker_id
-        return Worker(self._handle.open_tasks(name, 1, own, group_size, 0, 0, 0, couplers, "", ""))
+        call = "worker"
+        name = text(name, "name", call)
+        own = -1 if worker_id is None else whole_number(worker_id, "worker_id", call, -MAX_INT32, MAX_INT32)
+        size = whole_number(group_size, "group_size", call, -MAX_INT32, MAX_INT32)
+        couplers = text(couplers, "couplers", call, "the name of a program (str)")
+        return Worker(self._handle.open_tasks(name, 1, own, size, 0, 0, 0, couplers, "", ""))
 
     def coupler(
         self,
@@ -378,23 +412,20 @@ class Universe(Closing):
         couplers
             The program whose ranks dispatch (default: the own one).
         """
-        if on_lost not in _ON_LOST or policy not in _POLICIES:
-            raise ArgumentError(
-                f"tasks '{name}': on_lost is 'fail' or 'retry', policy 'first idle' or 'round robin', "
-                f"not {on_lost!r} and {policy!r}"
-            )
+        call = "coupler"
+        own = self.program.name if couplers is None else text(couplers, "couplers", call, "the name of a program (str)")
         return Coupler(
             self._handle.open_tasks(
-                name,
+                text(name, "name", call),
                 2,
                 -1,
                 0,
-                _ON_LOST[on_lost],
-                _POLICIES[policy],
-                queue_limit,
-                couplers if couplers is not None else self.program.name,
-                requesters if isinstance(requesters, str) else ",".join(requesters),
-                workers if isinstance(workers, str) else ",".join(workers),
+                word(on_lost, "on_lost", call, _ON_LOST),
+                word(policy, "policy", call, _POLICIES),
+                count(queue_limit, "queue_limit", call),
+                own,
+                ",".join(texts(requesters, "requesters", call)),
+                ",".join(texts(workers, "workers", call)),
             )
         )
 
@@ -405,16 +436,26 @@ class Universe(Closing):
 
         If it is `stamped`, one process writes at a time, and what is read is whole. Never waits for another process.
         """
-        extents = [int(extent) for extent in shape]
-        return Area(self._handle.create_area(name, type_of(dtype), extents, stamped, None))
+        name = text(name, "name", "create_area")
+        call = f"create_area: area '{name}'"
+        kind = type_of(dtype, "dtype", call)
+        return Area(self._handle.create_area(name, kind, extents(shape, call), flag(stamped, "stamped", call), None))
 
     def expose_area(self, name: str, array: NDArray[Any], *, stamped: bool = False) -> Area:
         """Makes an array of yours (C-contiguous, writable) an area. The array is kept until the area is closed."""
-        return Area(self._handle.create_area(name, type_of(array.dtype), list(array.shape), stamped, array))
+        name = text(name, "name", "expose_area")
+        call = f"expose_area: area '{name}'"
+        if not isinstance(array, np.ndarray):
+            refuse(array, "array", call, "a NumPy array")
+        kind = type_of(array.dtype, "the dtype of array", call)
+        made = self._handle.create_area(name, kind, extents(array.shape, call), flag(stamped, "stamped", call), array)
+        return Area(made)
 
     def open_area(self, name: str, owner: int, timeout: float = 60.0) -> Area:
         """Opens the area `name` of universe rank `owner`. Blocking: until it exists, at most `timeout` seconds."""
-        return Area(self._handle.open_area(name, owner, float(timeout)))
+        name = text(name, "name", "open_area")
+        call = f"open_area: area '{name}'"
+        return Area(self._handle.open_area(name, rank_number(owner, "owner", call), seconds(timeout, "timeout", call)))
 
 
 def join(
@@ -453,47 +494,27 @@ def join(
         The hub has another secret, no hub answers, or a variable or the secret's file is wrong.
     """
     request = _couplet.JoinRequest(
-        program or "",
-        -1 if rank is None else rank,
-        -1 if size is None else size,
-        hub or "",
-        fspath(secret_file) if secret_file is not None else "",
-        _seconds(timeout),
-        multiple_threads,
+        optional_text(program, "program", "join"),
+        -1 if rank is None else whole_number(rank, "rank", "join", -MAX_INT32, MAX_INT32),
+        -1 if size is None else whole_number(size, "size", "join", -MAX_INT32, MAX_INT32),
+        optional_text(hub, "hub", "join"),
+        "" if secret_file is None else path(secret_file, "secret_file", "join"),
+        seconds(timeout, "timeout", "join"),
+        flag(multiple_threads, "multiple_threads", "join"),
     )
     if comm is None:
         return Universe(_couplet.join(request))
     if rank is not None or size is not None:
         raise ArgumentError("join: rank and size come from the communicator; give one or the other")
+    if not hasattr(comm, "Get_rank"):
+        refuse(comm, "comm", "join", "a communicator of mpi4py, or None (rank and size are given by their names)")
     from couplet import _mpi
 
     return Universe(_mpi.join(request, comm))
 
 
-def _field(
-    series: str, name: str, dtype: DTypeLike, shape: Sequence[int], box: Box | Sequence[Box] | None = None
-) -> tuple[str, int, list[int], list[int], list[int], int]:
-    """Returns a field as the extension takes it."""
-    extents = [int(extent) for extent in shape]
-    if box is None:
-        return name, type_of(dtype), extents, [0] * len(extents), extents, 1
-    boxes = [box] if is_one_box(box) else box
-    starts, stops, count = split_boxes(boxes, len(extents), series)  # type: ignore[arg-type]
-    return name, type_of(dtype), extents, starts, stops, count
-
-
-def _choices(
-    series: str, fields: Iterable[str] | Mapping[str, Box | None] | None
-) -> list[tuple[str, list[int] | None, list[int] | None]]:
-    """Returns the choice of fields as the extension takes it."""
-    if fields is None:
-        return []
-    if isinstance(fields, str):
-        raise ArgumentError(f"series '{series}': fields is a list of names, not the text {fields!r}")
-    boxes = fields if isinstance(fields, Mapping) else dict.fromkeys(fields)
-    if not boxes:
-        raise ArgumentError(f"series '{series}': no fields are chosen")
-    return [(name, *(split_box(box, series) if box is not None else (None, None))) for name, box in boxes.items()]
+def _handle_of(group: Group | None, call: str) -> _couplet.Group | None:
+    return None if group is None else instance(group, Group, "group", call, _GROUP)._handle
 
 
 def _hash_of(name: str) -> int:
@@ -502,7 +523,3 @@ def _hash_of(name: str) -> int:
     for byte in name.encode():
         value = (value ^ byte) * 0x100000001B3 % 2**64
     return value - 2**64 if value >= 2**63 else value
-
-
-def _seconds(timeout: float | None) -> float:
-    return -1.0 if timeout is None else float(timeout)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import math
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from couplet import _couplet
+from couplet._arguments import is_for_ever, items, seconds, shown
 from couplet._couplet import Message
-from couplet.errors import ArgumentError, Error, StateError
+from couplet.errors import ArgumentError, ArgumentTypeError, Error, StateError
 
 # A handle, and what is waited for: the number of steps (of a series), or source and tag (of a message).
 Entry = tuple["_couplet.Handle", int, int, int]
@@ -64,8 +64,8 @@ def wait_any(things: Sequence[Thing], timeout: float | None = None) -> Any:
     ArgumentError
         Something is closed, is twice in the list, is of another universe, or is a series that this rank writes.
     """
-    end = limit(timeout)
-    check(things, "wait_any")
+    end = limit(timeout, "wait_any")
+    things = check(things, "wait_any")
     while True:
         settled = [thing for thing in things if thing._settled()]
         waiting = [thing for thing in things if thing not in settled]
@@ -85,7 +85,7 @@ def arm_any(things: Sequence[Thing]) -> Any:
 
     For event loops other than asyncio's: call it again when the descriptor can be read.
     """
-    check(things, "arm_any")
+    things = check(things, "arm_any")
     while True:
         settled = [thing for thing in things if thing._settled()]
         if settled:
@@ -99,8 +99,8 @@ def arm_any(things: Sequence[Thing]) -> Any:
 
 async def ready(things: Sequence[Thing], timeout: float | None = None) -> Any:
     """Does the same as wait_any in a coroutine: other coroutines of the event loop go on meanwhile."""
-    check(things, "ready")
-    end = limit(timeout)
+    end = limit(timeout, "ready")
+    things = check(things, "ready")
     for thing in things:
         if thing._settled():
             return thing
@@ -109,16 +109,19 @@ async def ready(things: Sequence[Thing], timeout: float | None = None) -> Any:
     return await events.wait(things, None if end is None else left(end))
 
 
-def check(things: Sequence[Any], verb: str) -> None:
-    """Raises ArgumentError if there is nothing to wait for, or an object that cannot be waited for."""
-    if not things:
-        raise ArgumentError(f"{verb}: give at least one thing to wait for")
-    for place, thing in enumerate(things):
+def check(things: Any, verb: str) -> list[Thing]:
+    """Returns the things. Raises ArgumentError if there is nothing to wait for, or something that is no thing."""
+    given = items(things, "things", verb, "a list of things to wait for, such as [reader, request]")
+    if not given:
+        raise ArgumentError(f"{verb}: things is empty; give at least one thing to wait for")
+    for place, thing in enumerate(given):
         if not isinstance(thing, Thing):
-            raise ArgumentError(
-                f"{verb}: entry {place} of {len(things)} is of type {type(thing).__name__} and cannot be waited for; "
+            raise ArgumentTypeError(
+                f"{verb}: things[{place}] is {shown(thing)}: entry {place} of {len(given)} is of type "
+                f"{type(thing).__name__} and cannot be waited for; "
                 "readers, arrivals of messages, requests and tasks can"
             )
+    return given
 
 
 def forget(key: int) -> None:
@@ -284,13 +287,12 @@ class Events:
 _events: dict[int, Events] = {}
 
 
-def limit(timeout: float | None) -> float | None:
+def limit(timeout: float | None, call: str) -> float | None:
     """Returns when a wait of `timeout` seconds ends. None means never, as for a negative or infinite timeout."""
-    if timeout is None or timeout < 0 or timeout == math.inf:
+    if timeout is None:
         return None
-    if math.isnan(timeout):
-        raise ArgumentError("timeout must be a number of seconds, not NaN")
-    return time.monotonic() + timeout
+    wait_s = seconds(timeout, "timeout", call)
+    return None if is_for_ever(wait_s) else time.monotonic() + wait_s
 
 
 def left(end: float | None) -> float:

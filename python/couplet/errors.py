@@ -32,6 +32,10 @@ class ArgumentError(Error, ValueError):
     status = "COUPLET_ERROR_ARGUMENT"
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument has a type that the call does not take; the text says which types it takes."""
+
+
 class StateError(Error, RuntimeError):
     """The call is not allowed now: calls in the wrong order, a handle that is closed."""
 

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from couplet._arguments import count, real_number, refuse, shown, whole_number, word
+from couplet._arguments import path as path_of
 from couplet.errors import ArgumentError, NotFoundError, ShapeError
 
 
@@ -45,6 +47,8 @@ class Weights:
 
     def rows_of(self, first: int, last: int) -> Weights:
         """Returns the rows [first, last), such as those of one rank."""
+        first = whole_number(first, "first", "rows_of")
+        last = whole_number(last, "last", "rows_of")
         if not 0 <= first <= last <= len(self):
             raise ArgumentError(f"weights: rows [{first}, {last}) are asked for, but there are {len(self)} rows")
         begin, end = int(self.row_offsets[first]), int(self.row_offsets[last])
@@ -76,18 +80,39 @@ class Weights:
             mask = _line(np.asarray(self.source_mask, np.bool_), "source_mask", np.uint8)
             if len(mask) != self.source_points:
                 raise ArgumentError(f"weights: source_mask has {len(mask)} marks for {self.source_points} points")
-        return int(self.source_points), offsets, sources, weights, mask, float(self.fill)
+        points = whole_number(self.source_points, "source_points", "weights")
+        return points, offsets, sources, weights, mask, _fill(self.fill, "weights")
 
 
 def _line(values: ArrayLike, name: str, dtype: Any) -> Any:
     """Returns the values in one dimension, in C order, with this dtype. No value is changed by the conversion."""
-    given = np.asarray(values)
+    given = _array(values, name)
     if given.ndim != 1:
-        raise ShapeError(f"weights: {name} has {given.ndim} dimensions, not 1")
+        raise ShapeError(f"weights: {name} is {shown(values)}, with {given.ndim} dimensions; it must have 1")
     integers = np.issubdtype(dtype, np.integer)
     if len(given) > 0 and integers and not (np.issubdtype(given.dtype, np.integer) or given.dtype == np.bool_):
         raise ArgumentError(f"weights: {name} are integers, not {given.dtype}")
     return np.ascontiguousarray(given, dtype)
+
+
+def _array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Returns an array of numbers or marks."""
+    try:
+        given = np.asarray(values)
+    except (TypeError, ValueError):
+        refuse(values, name, "weights", "a list of numbers")
+    if given.dtype.kind not in "biuf":
+        refuse(values, name, "weights", "a list of numbers")
+    return given
+
+
+def _mask(marks: ArrayLike | None) -> NDArray[np.bool_] | None:
+    return None if marks is None else np.asarray(_array(marks, "source_mask"), np.bool_)
+
+
+def _fill(value: Any, call: str) -> float:
+    """Returns the value of rows without entries, which may be NaN."""
+    return math.nan if isinstance(value, float) and math.isnan(value) else real_number(value, "fill", call)
 
 
 def from_entries(
@@ -101,6 +126,9 @@ def from_entries(
     fill: float = math.nan,
 ) -> Weights:
     """Makes weights from entries in any order: row `targets[k]` takes source `sources[k]` with weight `weights[k]`."""
+    source_points = count(source_points, "source_points", "from_entries")
+    rows = count(rows, "rows", "from_entries")
+    fill = _fill(fill, "from_entries")
     target = _line(targets, "targets", np.int64)
     source = _line(sources, "sources", np.int64)
     value = _line(weights, "weights", np.float64)
@@ -111,21 +139,21 @@ def from_entries(
     order = np.argsort(target, kind="stable")
     offsets = np.zeros(rows + 1, np.int64)
     np.cumsum(np.bincount(target, minlength=rows), out=offsets[1:])
-    mask = None if source_mask is None else np.asarray(source_mask, np.bool_)
-    return Weights(source_points, offsets, source[order], value[order], mask, fill)
+    return Weights(source_points, offsets, source[order], value[order], _mask(source_mask), fill)
 
 
 def from_matrix(matrix: Any, *, source_mask: ArrayLike | None = None, fill: float = math.nan) -> Weights:
     """Makes weights from a sparse matrix of SciPy: a row for each target point, a column for each source point."""
+    if not hasattr(matrix, "tocsr"):
+        refuse(matrix, "matrix", "from_matrix", "a sparse matrix of SciPy")
     rows = matrix.tocsr()
-    mask = None if source_mask is None else np.asarray(source_mask, np.bool_)
     return Weights(
         int(rows.shape[1]),
         np.asarray(rows.indptr, np.int64),
         np.asarray(rows.indices, np.int64),
         np.asarray(rows.data, np.float64),
-        mask,
-        fill,
+        _mask(source_mask),
+        _fill(fill, "from_matrix"),
     )
 
 
@@ -140,12 +168,13 @@ def from_file(
     rows are divided by the covered part of the target cell (frac_b), as conservative weights with destination area
     need it.
     """
+    word(normalise, "normalise", "from_file", {"none": 0, "fraction": 1})
+    fill = _fill(fill, "from_file")
+    path = path_of(path, "path", "from_file")
     try:
         import h5py
     except ImportError as missing:
         raise ImportError("couplet.weights.from_file needs h5py: pip install couplet[weights]") from missing
-    if normalise not in ("none", "fraction"):
-        raise ArgumentError(f"weights: normalise is 'none' or 'fraction', not {normalise!r}")
     with _opened(h5py, path) as file:
         columns = _variable(file, path, "col", "src_address")
         rows = _variable(file, path, "row", "dst_address")

@@ -44,16 +44,35 @@ std::size_t elements_of(const std::vector<std::size_t>& extents) {
   return count;
 }
 
-Memory fitting_memory(nb::handle array, const couplet_area_info& info, std::size_t elements, const char* verb) {
-  const Memory memory = read_only_memory(array, verb);
-  if (memory.type != info.type && info.type != COUPLET_BYTE) {
-    raise(COUPLET_ERROR_TYPE,
-          std::string(verb) + ": the array's element type is not that of area '" + std::string(info.name) + "'");
+std::string in_words(const std::vector<std::size_t>& extents) {
+  std::string text = "(";
+  for (const std::size_t extent : extents) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
   }
-  if (memory.bytes != elements * couplet_type_bytes(info.type)) {
-    raise(COUPLET_ERROR_SHAPE, std::string(verb) + ": area '" + info.name + "': the array has " +
-                                   std::to_string(memory.bytes) + " bytes, the part has " +
-                                   std::to_string(elements * couplet_type_bytes(info.type)));
+  return text + (extents.size() == 1 ? ",)" : ")");
+}
+
+/// Returns the memory of an array whose elements have the area's type. If `shape` is given, the array has that shape;
+/// bytes may come in any shape.
+Memory fitting_memory(nb::handle array, const couplet_area_info& info, const std::vector<std::size_t>* shape,
+                      const char* verb) {
+  const Memory memory = read_only_memory(array, verb);
+  const std::string where = std::string(verb) + ": area '" + info.name + "': ";
+  const bool is_bytes = info.type == COUPLET_BYTE;
+  if (memory.type != info.type && !is_bytes) {
+    raise(COUPLET_ERROR_TYPE,
+          where + "the area has elements of " + type_name(info.type) + ", the array of " + type_name(memory.type));
+  }
+  if (shape == nullptr) {
+    return memory;
+  }
+  std::vector<std::size_t> given;
+  for (std::size_t i = 0; i < memory.array.ndim(); ++i) {
+    given.push_back(memory.array.shape(i));
+  }
+  const bool fits = is_bytes ? memory.bytes == elements_of(*shape) * couplet_type_bytes(info.type) : given == *shape;
+  if (!fits) {
+    raise(COUPLET_ERROR_SHAPE, where + "the box has the shape " + in_words(*shape) + ", the array " + in_words(given));
   }
   return memory;
 }
@@ -107,7 +126,7 @@ nb::object array_of(const std::shared_ptr<Transfer>& transfer, const std::vector
 
 couplet_area_info Area::info(const char* verb) const {
   if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the area is closed");
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": area '" + name + "' is closed");
   }
   couplet_area_info info{};
   info.struct_bytes = sizeof info;
@@ -184,7 +203,7 @@ uint64_t Area::write(nb::handle array, const std::vector<int64_t>& start, const 
   Use use(state, "write");
   const couplet_area_info info = this->info("write");
   const std::vector<std::size_t> extents = box_extents(info, start, stop, "write");
-  const Memory memory = fitting_memory(array, info, elements_of(extents), "write");
+  const Memory memory = fitting_memory(array, info, &extents, "write");
   auto transfer = std::make_shared<Transfer>();
   transfer->start = start;
   transfer->stop = stop;
@@ -201,8 +220,12 @@ uint64_t Area::write_elements(nb::handle array, uint64_t offset, double timeout_
   Use use(state, "write");
   const couplet_area_info info = this->info("write");
   const std::size_t element_bytes = couplet_type_bytes(info.type);
-  const Memory any = read_only_memory(array, "write");
-  const Memory memory = fitting_memory(array, info, any.bytes / element_bytes, "write");
+  const Memory memory = fitting_memory(array, info, nullptr, "write_elements");
+  if (memory.bytes % element_bytes != 0) {
+    raise(COUPLET_ERROR_SHAPE, "write_elements: area '" + std::string(info.name) + "' has elements of " +
+                                   std::to_string(element_bytes) + " bytes, the array has " +
+                                   std::to_string(memory.bytes) + " bytes");
+  }
   auto transfer = std::make_shared<Transfer>();
   transfer->offset = offset;
   transfer->count = memory.bytes / element_bytes;
@@ -252,7 +275,7 @@ std::unique_ptr<Area> create_area(const std::shared_ptr<UniverseState>& state, c
     options.memory = writable_memory(memory, "expose_area").data;
   }
   const Use use(state, "create_area");
-  auto area = std::make_unique<Area>(Area{state, nullptr, nb::borrow(memory)});
+  auto area = std::make_unique<Area>(Area{state, nullptr, nb::borrow(memory), name});
   const Outcome outcome = unlocked([&] {
     return couplet_area_create(use.universe(), name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
                                &options, &area->handle);
@@ -267,7 +290,7 @@ std::unique_ptr<Area> create_area(const std::shared_ptr<UniverseState>& state, c
 std::unique_ptr<Area> open_area(const std::shared_ptr<UniverseState>& state, const std::string& name, int32_t owner,
                                 double timeout_s) {
   const Use use(state, "open_area");
-  auto area = std::make_unique<Area>(Area{state, nullptr, nb::none()});
+  auto area = std::make_unique<Area>(Area{state, nullptr, nb::none(), name});
   const Outcome outcome =
       blocking([&] { return couplet_area_open(use.universe(), name.c_str(), owner, timeout_s, &area->handle); });
   check_open(outcome, *state, true, "open_area", "area");

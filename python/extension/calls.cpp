@@ -68,6 +68,16 @@ void raise(couplet_status status, const std::string& text) {
   throw nb::python_error();
 }
 
+Refusal refusal_of(const nb::python_error& error) {
+  const nb::handle value = error.value();
+  const nb::object code = nb::getattr(value, "code", nb::none());
+  couplet_status status = COUPLET_ERROR_ARGUMENT;
+  if (!nb::try_cast(code, status) || status >= 0) {
+    status = COUPLET_ERROR_ARGUMENT;
+  }
+  return {status, nb::cast<std::string>(nb::str(value))};
+}
+
 UniverseState::~UniverseState() {
   for (Parked& entry : parked) {
     static_cast<void>(entry.buffer.release());
@@ -273,25 +283,20 @@ constexpr std::array<ElementType, 12> element_types{{{COUPLET_INT8, nb::dlpack::
                                                      {COUPLET_COMPLEX_FLOAT, nb::dlpack::dtype_code::Complex, 64},
                                                      {COUPLET_COMPLEX_DOUBLE, nb::dlpack::dtype_code::Complex, 128}}};
 
-Memory describe_memory(nb::ndarray<nb::ro> array, void* data, const char* verb) {
+/// Raises an error that says why the object is no memory that the call can take. The package finds the reason.
+[[noreturn]] void refuse_object(nb::handle object, const char* verb, bool writable, bool dense) {
+  nb::module_::import_("couplet._buffers").attr("refuse_buffer")(verb, object, writable, dense);
+  raise(COUPLET_ERROR_INTERNAL, std::string(verb) + ": the array was refused without a reason");
+}
+
+Memory describe_memory(nb::handle object, nb::ndarray<nb::ro> array, void* data, const char* verb) {
   const nb::dlpack::dtype type = array.dtype();
   for (const ElementType& known : element_types) {
     if (static_cast<uint8_t>(known.code) == type.code && known.bits == type.bits && type.lanes == 1) {
       return {array, data, array.size(), array.nbytes(), known.type};
     }
   }
-  raise(COUPLET_ERROR_TYPE, std::string(verb) +
-                                ": arrays with elements of this type cannot be sent or stored; view them as "
-                                "integers of the same size");
-}
-
-[[noreturn]] void refuse_object(nb::handle object, const char* verb, const char* what) {
-  const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
-  raise(COUPLET_ERROR_ARGUMENT,
-        std::string(verb) + ": needs " + what +
-            " (buffer or DLPack) that is C-contiguous, in main memory and in native byte order; "
-            "this " +
-            type + " is not");
+  refuse_object(object, verb, false, false);
 }
 
 }  // namespace
@@ -300,19 +305,20 @@ Memory read_only_memory(nb::handle object, const char* verb) {
   nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> array;
   if (!nb::try_cast(object, array, false)) {
     PyErr_Clear();
-    refuse_object(object, verb, "an array");
+    refuse_object(object, verb, false, true);
   }
   // The library only reads the memory that it is given to send, but its interface is the same for both directions.
-  return describe_memory(nb::ndarray<nb::ro>(array), const_cast<void*>(static_cast<const void*>(array.data())), verb);
+  return describe_memory(object, nb::ndarray<nb::ro>(array), const_cast<void*>(static_cast<const void*>(array.data())),
+                         verb);
 }
 
 Memory writable_memory(nb::handle object, const char* verb) {
   nb::ndarray<nb::c_contig, nb::device::cpu> array;
   if (!nb::try_cast(object, array, false)) {
     PyErr_Clear();
-    refuse_object(object, verb, "a writable array");
+    refuse_object(object, verb, true, true);
   }
-  return describe_memory(nb::ndarray<nb::ro>(array), array.data(), verb);
+  return describe_memory(object, nb::ndarray<nb::ro>(array), array.data(), verb);
 }
 
 LooseMemory loose_memory(nb::handle object, bool writable, const char* verb) {
@@ -322,7 +328,7 @@ LooseMemory loose_memory(nb::handle object, bool writable, const char* verb) {
   if (writable ? nb::try_cast(object, array, false) : nb::try_cast(object, readable, false)) {
     nb::ndarray<nb::ro> any = writable ? nb::ndarray<nb::ro>(array) : nb::ndarray<nb::ro>(readable);
     void* const data = writable ? array.data() : const_cast<void*>(static_cast<const void*>(readable.data()));
-    loose.memory = describe_memory(any, data, verb);
+    loose.memory = describe_memory(object, any, data, verb);
     for (std::size_t dimension = 0; dimension < any.ndim(); ++dimension) {
       loose.shape.push_back(static_cast<int64_t>(any.shape(dimension)));
       loose.strides.push_back(any.stride(dimension) * static_cast<int64_t>(any.itemsize()));
@@ -330,7 +336,20 @@ LooseMemory loose_memory(nb::handle object, bool writable, const char* verb) {
     return loose;
   }
   PyErr_Clear();
-  refuse_object(object, verb, writable ? "a writable array" : "an array");
+  refuse_object(object, verb, writable, false);
+}
+
+std::string type_name(couplet_type type) {
+  for (const ElementType& known : element_types) {
+    if (known.type == type) {
+      const char* const kind = known.code == nb::dlpack::dtype_code::Int     ? "int"
+                               : known.code == nb::dlpack::dtype_code::UInt  ? "uint"
+                               : known.code == nb::dlpack::dtype_code::Float ? "float"
+                                                                             : "complex";
+      return kind + std::to_string(known.bits);
+    }
+  }
+  return "bytes";
 }
 
 nb::dlpack::dtype element_type(couplet_type type) {

@@ -133,6 +133,25 @@ class Completes {
 couplet_status check_open(const Outcome& outcome, const UniverseState& state, bool open, const char* verb,
                           const char* what);
 
+/// The code and the sentence of an exception, for ranks that are told of it.
+struct Refusal {
+  couplet_status error;
+  std::string text;
+};
+/// Describes an exception that is being thrown. The caller holds the GIL.
+Refusal refusal_of(const nb::python_error& error);
+
+/// Prepares a collective call. If that fails, refuse(refusal) tells the other ranks before the exception goes on.
+template <class Prepare, class Refuse>
+auto prepared(const Prepare& prepare, const Refuse& refuse) {
+  try {
+    return prepare();
+  } catch (const nb::python_error& error) {
+    refuse(refusal_of(error));
+    throw;
+  }
+}
+
 /// Gives the outcome of a call that this thread has made.
 inline Outcome outcome_of(couplet_status status) {
   return {status, status < 0 ? couplet_error_text() : ""};
@@ -243,6 +262,8 @@ struct LooseMemory {
 };
 LooseMemory loose_memory(nb::handle object, bool writable, const char* verb);
 
+/// Returns the name that NumPy has for a couplet_type.
+std::string type_name(couplet_type type);
 /// Returns the DLPack type of a couplet_type.
 nb::dlpack::dtype element_type(couplet_type type);
 

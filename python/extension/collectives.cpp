@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
+#include <deque>
 #include <map>
 #include <optional>
 
@@ -178,6 +179,20 @@ void refuse_collective(const Group& group, const std::string& call, int32_t erro
   check_open(outcome, *group.state, group.is_open(), "refuse_collective", "group");
 }
 
+/// The functions of operations. The library may call one for as long as the process lives, and so each keeps its place.
+/// When the interpreter ends, the functions are released: until then they hold what the script has made, and nanobind
+/// would report all of it as leaked.
+std::deque<nb::object>& kept_functions() {
+  static auto* const kept = new std::deque<nb::object>();
+  return *kept;
+}
+
+void release_functions() {
+  for (nb::object& function : kept_functions()) {
+    function.reset();
+  }
+}
+
 /// Calls the function of user code with two arrays, and copies what it returns over the second one.
 int32_t combine_in_python(const void* from, void* into, uint64_t count, couplet_type type, void* context) {
   const nb::gil_scoped_acquire gil;
@@ -189,7 +204,10 @@ int32_t combine_in_python(const void* from, void* into, uint64_t count, couplet_
     };
     const nb::object left = array(const_cast<void*>(from));  // NOLINT: the function gets a copy
     const nb::object right = array(into);
-    const nb::handle function(static_cast<PyObject*>(context));
+    const nb::object function = *static_cast<nb::object*>(context);
+    if (!function.is_valid()) {
+      return -1;  // the interpreter is ending
+    }
     const nb::object result = function(left.attr("copy")(), right.attr("copy")());
     right[nb::ellipsis()] = result;
     return 0;
@@ -209,16 +227,19 @@ int32_t combine_in_python(const void* from, void* into, uint64_t count, couplet_
 
 int32_t create_operation(couplet_universe* universe, const std::string& name, nb::object function, bool commutative) {
   int32_t operation = 0;
+  nb::object& kept = kept_functions().emplace_back(std::move(function));
   const Outcome outcome = unlocked([&] {
-    return couplet_operation_create(universe, name.c_str(), combine_in_python, function.ptr(), commutative ? 1 : 0,
-                                    &operation);
+    return couplet_operation_create(universe, name.c_str(), combine_in_python, &kept, commutative ? 1 : 0, &operation);
   });
+  if (outcome.status < 0) {
+    kept.reset();
+  }
   check(outcome);
-  static_cast<void>(function.release());  // the library may call it as long as the process lives
   return operation;
 }
 
 void bind_collectives(nb::module_& module) {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&release_functions));
   nb::class_<Attempt>(module, "CollectiveCall")
       .def(nb::init<const Group&, const std::string&>(), nb::arg("group"), nb::arg("call"), nb::keep_alive<1, 2>())
       .def("start", &Attempt::start, nb::arg("input").none(), nb::arg("output").none(), nb::arg("operation"),

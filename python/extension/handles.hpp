@@ -95,12 +95,19 @@ struct Series {
   [[nodiscard]] nb::tuple read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) const;
   /// The same, of values at physical times.
   [[nodiscard]] nb::tuple read_at(const std::vector<double>& times, double timeout_s, const nb::list& outs) const;
+  /// Takes the place of a read, a read_at, or a put or claim, that the package has refused: the other ranks are told.
+  void refuse_read(couplet_status error, const std::string& text) const;
+  void refuse_read_at(couplet_status error, const std::string& text) const;
+  void refuse_put(couplet_status error, const std::string& text) const;
   void close();
 
  private:
   [[nodiscard]] couplet_series* open_handle(const char* verb) const;
   [[nodiscard]] std::shared_ptr<const Description> described(couplet_series* series, const char* verb) const;
   couplet_status check(const Outcome& outcome, const char* verb) const;
+  /// Makes this rank's part of a call that was refused.
+  static void refuse(couplet_series* series, const Refusal& why,
+                     couplet_status (*call)(couplet_series*, couplet_status, const char*));
   template <typename Call>
   [[nodiscard]] nb::tuple read_batch(const char* verb, const Call& call) const;
 };
@@ -136,6 +143,7 @@ struct TaskOptions {
 struct Tasks {
   std::shared_ptr<UniverseState> state;
   couplet_tasks* handle = nullptr;
+  std::string name{};
   std::shared_ptr<bool> are_closed = std::make_shared<bool>(false);
 
   /// Submits a task. Returns None if the coupler's queue is full.
@@ -143,6 +151,8 @@ struct Tasks {
                                   double timeout_s) const;
   /// Returns (status, id, source, worker, parameters, payload or None).
   [[nodiscard]] nb::tuple next(int64_t parameters, int64_t count, couplet_type type, double timeout_s) const;
+  /// Takes the place of a next that the package has refused: the other ranks of the group are told.
+  void refuse_next(couplet_status error, const std::string& text) const;
   void complete(uint64_t id, couplet_status outcome, const std::string& text) const;
   void dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload) const;
   /// Runs the built-in coupler. Returns false after the timeout.
@@ -159,6 +169,7 @@ struct Area {
   std::shared_ptr<UniverseState> state;
   couplet_area* handle = nullptr;
   nb::object owned;  ///< the exposed array
+  std::string name;
 
   [[nodiscard]] nb::dict describe() const;
   /// Returns an array over the elements if they are in this process, else None.

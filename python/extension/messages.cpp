@@ -58,7 +58,7 @@ nb::object Request::test() {
 }
 
 std::unique_ptr<Request> Group::isend(nb::handle buffer, int32_t target, int32_t tag) const {
-  const Memory memory = read_only_memory(buffer, "isend");
+  const Memory memory = read_only_memory(buffer, "Isend");
   const Use use(state, "isend");
   state->sweep();
   couplet_group* const group = open_handle("isend");
@@ -71,7 +71,7 @@ std::unique_ptr<Request> Group::isend(nb::handle buffer, int32_t target, int32_t
 }
 
 std::unique_ptr<Request> Group::irecv(nb::handle buffer, int32_t source, int32_t tag) const {
-  const Memory memory = writable_memory(buffer, "irecv");
+  const Memory memory = writable_memory(buffer, "Irecv");
   const Use use(state, "irecv");
   state->sweep();
   couplet_group* const group = open_handle("irecv");

@@ -39,7 +39,8 @@ std::string name_of(const Field& field) {
 
 void check_type(const LooseMemory& given, const Field& field, const std::string& where) {
   if (given.memory.type != field.type && field.type != COUPLET_BYTE) {
-    raise(COUPLET_ERROR_TYPE, where + ": the array's element type is not that of " + name_of(field));
+    raise(COUPLET_ERROR_TYPE, where + ": " + name_of(field) + " has elements of " + type_name(field.type) +
+                                  ", the array of " + type_name(given.memory.type));
   }
 }
 
@@ -58,8 +59,8 @@ void check_loose(const LooseMemory& given, const Field& field, int32_t box, cons
 }
 
 /// Checks type and shape of an array for up_to steps.
-void check_steps(const LooseMemory& given, const Field& field, uint64_t up_to) {
-  check_type(given, field, "read");
+void check_steps(const LooseMemory& given, const Field& field, uint64_t up_to, const std::string& verb) {
+  check_type(given, field, verb);
   std::vector<int64_t> wanted = {static_cast<int64_t>(up_to)};
   for (int32_t i = 0; i < field.dimensions; ++i) {
     wanted.push_back(field.stop[i] - field.start[i]);
@@ -68,8 +69,8 @@ void check_steps(const LooseMemory& given, const Field& field, uint64_t up_to) {
                     std::equal(wanted.begin() + 1, wanted.end(), given.shape.begin() + 1) &&
                     given.shape[0] >= wanted[0];
   if (!fits) {
-    raise(COUPLET_ERROR_SHAPE,
-          "read: " + name_of(field) + ": out has shape " + in_words(given.shape) + ", needed is " + in_words(wanted));
+    raise(COUPLET_ERROR_SHAPE, verb + ": " + name_of(field) + ": out has shape " + in_words(given.shape) +
+                                   ", needed is " + in_words(wanted));
   }
 }
 
@@ -111,7 +112,8 @@ struct Batch {
 
 couplet_series* Series::open_handle(const char* verb) const {
   if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the series is closed");
+    const std::string title = description ? "series '" + description->name + "'" : std::string("the series");
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": " + title + " is closed");
   }
   return handle;
 }
@@ -261,20 +263,24 @@ nb::object Series::retained() const {
 }
 
 bool Series::put(nb::handle array, int64_t step) const {
-  const Memory memory = read_only_memory(array, "put");
   const Use use(state, "put");
   couplet_series* const series = open_handle("put");
   const auto known = described(series, "put");
-  const Field& first = known->fields.front();
-  if (memory.type != first.type && first.type != COUPLET_BYTE) {
-    raise(COUPLET_ERROR_TYPE, "put, step " + std::to_string(step) +
-                                  ": the array's element type is not that of series '" + known->name + "'");
-  }
-  if (memory.bytes != first.step_bytes) {
-    raise(COUPLET_ERROR_SHAPE, "put, step " + std::to_string(step) + ": series '" + known->name + "' has " +
-                                   std::to_string(first.step_bytes) + " bytes in this rank's box, the array has " +
-                                   std::to_string(memory.bytes));
-  }
+  const auto prepare = [&] {
+    const Memory memory = read_only_memory(array, "put");
+    const Field& first = known->fields.front();
+    const auto where = [&] { return "put, step " + std::to_string(step) + ": series '" + known->name + "' has "; };
+    if (memory.type != first.type && first.type != COUPLET_BYTE) {
+      raise(COUPLET_ERROR_TYPE,
+            where() + "elements of " + type_name(first.type) + ", the array of " + type_name(memory.type));
+    }
+    if (memory.bytes != first.step_bytes) {
+      raise(COUPLET_ERROR_SHAPE, where() + std::to_string(first.step_bytes) +
+                                     " bytes in this rank's box, the array has " + std::to_string(memory.bytes));
+    }
+    return memory;
+  };
+  const Memory memory = prepared(prepare, [&](const Refusal& why) { refuse(series, why, couplet_private_refuse_put); });
   return check(blocking([&] { return couplet_series_put(series, memory.data, step); }), "put") == COUPLET_OK;
 }
 
@@ -287,22 +293,46 @@ bool Series::put_arrays(const nb::list& arrays, int64_t step) const {
   std::vector<couplet_series_array> list;
   // The list points into this memory, which must not move.
   memory.reserve(arrays.size());
-  std::size_t field = 0;
-  int32_t box = 0;
-  for (const nb::handle array : arrays) {
-    memory.push_back(loose_memory(array, false, "put"));
-    const LooseMemory& given = memory.back();
-    for (; field < fields.size() && box >= fields[field].box_count; ++field) {
-      box = 0;
+  const auto prepare = [&] {
+    std::size_t field = 0;
+    int32_t box = 0;
+    for (const nb::handle array : arrays) {
+      memory.push_back(loose_memory(array, false, "put"));
+      const LooseMemory& given = memory.back();
+      for (; field < fields.size() && box >= fields[field].box_count; ++field) {
+        box = 0;
+      }
+      if (field < fields.size()) {
+        check_loose(given, fields[field], box++, "put, step " + std::to_string(step));
+      }
+      list.push_back({given.memory.data, given.strides.data(), given.memory.bytes});
     }
-    if (field < fields.size()) {
-      check_loose(given, fields[field], box++, "put, step " + std::to_string(step));
-    }
-    list.push_back({given.memory.data, given.strides.data(), given.memory.bytes});
-  }
+  };
+  prepared(prepare, [&](const Refusal& why) { refuse(series, why, couplet_private_refuse_put); });
   const auto count = static_cast<int32_t>(list.size());
   return check(blocking([&] { return couplet_series_put_arrays(series, list.data(), count, step); }), "put") ==
          COUPLET_OK;
+}
+
+void Series::refuse(couplet_series* series, const Refusal& why,
+                    couplet_status (*call)(couplet_series*, couplet_status, const char*)) {
+  // The outcome is the error that the caller raises.
+  static_cast<void>(blocking([&] { return call(series, why.error, why.text.c_str()); }));
+}
+
+void Series::refuse_read(couplet_status error, const std::string& text) const {
+  const Use use(state, "read");
+  refuse(open_handle("read"), {error, text}, couplet_private_refuse_read);
+}
+
+void Series::refuse_read_at(couplet_status error, const std::string& text) const {
+  const Use use(state, "read_at");
+  refuse(open_handle("read_at"), {error, text}, couplet_private_refuse_read_at);
+}
+
+void Series::refuse_put(couplet_status error, const std::string& text) const {
+  const Use use(state, "put");
+  refuse(open_handle("put"), {error, text}, couplet_private_refuse_put);
 }
 
 nb::object Series::claim_arrays(int64_t step, nb::handle owner) const {
@@ -362,15 +392,18 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
   std::vector<LooseMemory> memory;
   std::vector<couplet_series_array> list;
   memory.reserve(outs.size());
-  for (const nb::handle out : outs) {
-    memory.push_back(loose_memory(out, true, "read"));
-    const LooseMemory& given = memory.back();
-    if (list.size() < fields.size()) {
-      check_steps(given, fields[list.size()], up_to);
+  const auto prepare = [&] {
+    for (const nb::handle out : outs) {
+      memory.push_back(loose_memory(out, true, "read"));
+      const LooseMemory& given = memory.back();
+      if (list.size() < fields.size()) {
+        check_steps(given, fields[list.size()], up_to, "read");
+      }
+      // Strided memory spans more than its own bytes. check_steps has checked that all elements are there.
+      list.push_back({given.memory.data, given.strides.data(), given.strides.empty() ? given.memory.bytes : 0});
     }
-    // Strided memory spans more than its own bytes. check_steps has checked that all elements are there.
-    list.push_back({given.memory.data, given.strides.data(), given.strides.empty() ? given.memory.bytes : 0});
-  }
+  };
+  prepared(prepare, [&](const Refusal& why) { refuse(series, why, couplet_private_refuse_read); });
   return read_batch("read", [&](couplet_series_batch* batch) {
     return couplet_series_read_arrays(series, at_least, up_to, timeout_s, list.data(),
                                       static_cast<int32_t>(list.size()), batch);
@@ -385,14 +418,17 @@ nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, co
   std::vector<LooseMemory> memory;
   std::vector<couplet_series_array> list;
   memory.reserve(outs.size());  // the arrays point to the strides
-  for (const nb::handle out : outs) {
-    memory.push_back(loose_memory(out, true, "read_at"));
-    const LooseMemory& given = memory.back();
-    if (list.size() < fields.size()) {
-      check_steps(given, fields[list.size()], times.size());
+  const auto prepare = [&] {
+    for (const nb::handle out : outs) {
+      memory.push_back(loose_memory(out, true, "read_at"));
+      const LooseMemory& given = memory.back();
+      if (list.size() < fields.size()) {
+        check_steps(given, fields[list.size()], times.size(), "read_at");
+      }
+      list.push_back({given.memory.data, is_dense(given) ? nullptr : given.strides.data(), given.memory.bytes});
     }
-    list.push_back({given.memory.data, is_dense(given) ? nullptr : given.strides.data(), given.memory.bytes});
-  }
+  };
+  prepared(prepare, [&](const Refusal& why) { refuse(series, why, couplet_private_refuse_read_at); });
   return read_batch("read_at", [&](couplet_series_batch* batch) {
     return couplet_series_read_at(series, times.data(), static_cast<int32_t>(times.size()), timeout_s, list.data(),
                                   static_cast<int32_t>(list.size()), batch);
@@ -538,6 +574,9 @@ void bind_series(nb::module_& module) {
       .def("waits", &Series::waits, Stays())
       .def("read", &Series::read, nb::arg("at_least"), nb::arg("up_to"), nb::arg("timeout"), nb::arg("outs"), Stays())
       .def("read_at", &Series::read_at, nb::arg("times"), nb::arg("timeout"), nb::arg("outs"), Stays())
+      .def("refuse_read", &Series::refuse_read, nb::arg("error"), nb::arg("text"), Stays())
+      .def("refuse_read_at", &Series::refuse_read_at, nb::arg("error"), nb::arg("text"), Stays())
+      .def("refuse_put", &Series::refuse_put, nb::arg("error"), nb::arg("text"), Stays())
       .def("close", &Series::close, Stays());
 }
 

@@ -19,11 +19,11 @@ struct Submission {
   couplet_task* task = nullptr;
 };
 
-std::shared_ptr<Submission> copy_of(const std::vector<int64_t>& parameters, nb::handle payload) {
+std::shared_ptr<Submission> copy_of(const std::vector<int64_t>& parameters, nb::handle payload, const char* verb) {
   auto copy = std::make_shared<Submission>();
   copy->parameters = parameters;
   if (!payload.is_none()) {
-    const Memory memory = read_only_memory(payload, "submit");
+    const Memory memory = read_only_memory(payload, verb);
     const auto* bytes = static_cast<const char*>(memory.data);
     copy->payload.assign(bytes, bytes + memory.bytes);
     copy->count = memory.count;
@@ -175,7 +175,7 @@ nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
 
 couplet_tasks* Tasks::open_handle(const char* verb) const {
   if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the tasks are closed");
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": tasks '" + name + "' are closed");
   }
   return handle;
 }
@@ -186,7 +186,7 @@ couplet_status Tasks::check(const Outcome& outcome, const char* verb) const {
 
 nb::object Tasks::submit(int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload,
                          double timeout_s) const {
-  const std::shared_ptr<Submission> copy = copy_of(parameters, payload);
+  const std::shared_ptr<Submission> copy = copy_of(parameters, payload, "submit");
   couplet_tasks* const tasks = open_handle("submit");
   Use use(state, "submit");
   const std::shared_ptr<UniverseState> lent = use.hand_over();
@@ -230,6 +230,16 @@ nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, doub
   return nb::make_tuple(status, received.id, received.source, received.worker, nb::tuple(numbers), received.array());
 }
 
+void Tasks::refuse_next(couplet_status error, const std::string& text) const {
+  couplet_tasks* const tasks = open_handle("next");
+  Use use(state, "next");
+  const std::shared_ptr<UniverseState> lent = use.hand_over();
+  const auto give_back = [lent](couplet_status) { lent->in_use = false; };
+  // It waits for the others, who may never come. The outcome is the error that the caller raises.
+  static_cast<void>(interruptible([=] { return couplet_private_refuse_next(tasks, error, text.c_str()); }, give_back));
+  give_back(COUPLET_OK);
+}
+
 void Tasks::complete(uint64_t id, couplet_status outcome, const std::string& text) const {
   couplet_tasks* const tasks = open_handle("complete");
   const Use use(state, "complete");
@@ -237,7 +247,7 @@ void Tasks::complete(uint64_t id, couplet_status outcome, const std::string& tex
 }
 
 void Tasks::dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload) const {
-  const std::shared_ptr<Submission> copy = copy_of(parameters, payload);
+  const std::shared_ptr<Submission> copy = copy_of(parameters, payload, "dispatch");
   couplet_tasks* const tasks = open_handle("dispatch");
   const Use use(state, "dispatch");
   const Outcome outcome = unlocked([&] {
@@ -279,7 +289,7 @@ std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, c
   c.couplers = options.couplers.c_str();
   c.requesters = text_or_null(options.requesters);
   c.workers = text_or_null(options.workers);
-  auto tasks = std::make_unique<Tasks>(Tasks{state, nullptr});
+  auto tasks = std::make_unique<Tasks>(Tasks{state, nullptr, name});
   const Outcome outcome =
       unlocked([&] { return couplet_tasks_open(use.universe(), name.c_str(), &c, &tasks->handle); });
   check_open(outcome, *state, true, "open_tasks", "handle of the tasks");
@@ -296,6 +306,7 @@ void bind_tasks(nb::module_& module) {
       .def("submit", &Tasks::submit, nb::arg("worker"), nb::arg("parameters"), nb::arg("payload").none(),
            nb::arg("timeout"), Stays())
       .def("next", &Tasks::next, nb::arg("parameters"), nb::arg("count"), nb::arg("type"), nb::arg("timeout"), Stays())
+      .def("refuse_next", &Tasks::refuse_next, nb::arg("error"), nb::arg("text"), Stays())
       .def("complete", &Tasks::complete, nb::arg("id"), nb::arg("outcome"), nb::arg("text"), Stays())
       .def("dispatch", &Tasks::dispatch, nb::arg("id"), nb::arg("worker"), nb::arg("parameters"),
            nb::arg("payload").none(), Stays())

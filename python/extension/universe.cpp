@@ -268,6 +268,23 @@ std::unique_ptr<Series> open(const Universe& universe, const std::string& name,
   return open_series(universe.state, name, options);
 }
 
+using RefuseSeries = couplet_status (*)(couplet_universe*, const couplet_group*, const char*, couplet_status,
+                                        const char*);
+
+/// Takes the place of a collective creation or opening that the package has refused: the other ranks are told.
+void refuse_series(const Universe& universe, const Group* group, const std::string& name, const Refusal& why,
+                   RefuseSeries refuse, const char* verb) {
+  Use use(universe.state, verb);
+  const couplet_group* const members = group != nullptr ? group->open_handle(verb) : nullptr;
+  couplet_universe* const handle = use.universe();
+  const std::shared_ptr<UniverseState> lent = use.hand_over();
+  const auto give_back = [lent](couplet_status) { lent->in_use = false; };
+  // The outcome is the error that the caller raises.
+  static_cast<void>(
+      interruptible([=] { return refuse(handle, members, name.c_str(), why.error, why.text.c_str()); }, give_back));
+  give_back(COUPLET_OK);
+}
+
 std::unique_ptr<Tasks> tasks(const Universe& universe, const std::string& name, int32_t role, int32_t worker_id,
                              int32_t group_size, int32_t on_lost, int32_t policy, uint64_t queue_limit,
                              const std::string& couplers, const std::string& requesters, const std::string& workers) {
@@ -322,6 +339,20 @@ void bind_universe(nb::module_& module) {
            nb::arg("evict_after_held"), nb::arg("group").none(), nb::arg("holders"), nb::arg("collective"), Stays())
       .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(),
            nb::arg("group").none(), nb::arg("choices"), nb::arg("weights").none(), nb::arg("plain"), Stays())
+      .def(
+          "refuse_create_series",
+          [](const Universe& universe, const Group* group, const std::string& name, couplet_status error,
+             const std::string& text) {
+            refuse_series(universe, group, name, {error, text}, couplet_private_refuse_create, "create_series");
+          },
+          nb::arg("group").none(), nb::arg("name"), nb::arg("error"), nb::arg("text"), Stays())
+      .def(
+          "refuse_open_series",
+          [](const Universe& universe, const Group* group, const std::string& name, couplet_status error,
+             const std::string& text) {
+            refuse_series(universe, group, name, {error, text}, couplet_private_refuse_open, "open_series");
+          },
+          nb::arg("group").none(), nb::arg("name"), nb::arg("error"), nb::arg("text"), Stays())
       .def("open_tasks", &tasks, nb::arg("name"), nb::arg("role"), nb::arg("worker_id"), nb::arg("group_size"),
            nb::arg("on_lost"), nb::arg("policy"), nb::arg("queue_limit"), nb::arg("couplers"), nb::arg("requesters"),
            nb::arg("workers"), Stays())

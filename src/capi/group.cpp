@@ -103,7 +103,7 @@ couplet_status couplet_group_create_program(couplet_universe* universe, const ch
       }
       known += (known.empty() ? "'" : ", '") + one.name + "'";
     }
-    return fail(Code::not_found, "{}: no program '{}' in this universe; there are {}", function, program, known);
+    return fail(Code::not_found, "{}: no program '{}' in this universe; it has {}", function, program, known);
   });
 }
 

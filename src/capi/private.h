@@ -35,6 +35,21 @@ COUPLET_API couplet_status couplet_private_use_window(couplet_universe* universe
  * VERSION: `build` is not the couplet::exchange::methods_build of this library. */
 COUPLET_API couplet_status couplet_private_use_methods(couplet_universe* universe, const char* build, void* makers);
 
+/* The following functions make this rank's part of a collective call that a language has refused before it could make
+ * the call itself. `error` (COUPLET_ERROR_*) and `text` say why. The other ranks are told, as if the library had
+ * refused an argument of this rank. Each returns `error`. Blocking: until the others have made the call, in create and
+ * open at most 60 s, in read at most 2 s, in put as long as the wait_timeout of the series, and in next for ever. They
+ * return at once if this rank takes part alone. */
+COUPLET_API couplet_status couplet_private_refuse_create(couplet_universe* universe, const couplet_group* group,
+                                                         const char* name, couplet_status error, const char* text);
+COUPLET_API couplet_status couplet_private_refuse_open(couplet_universe* universe, const couplet_group* group,
+                                                       const char* name, couplet_status error, const char* text);
+COUPLET_API couplet_status couplet_private_refuse_read(couplet_series* series, couplet_status error, const char* text);
+COUPLET_API couplet_status couplet_private_refuse_read_at(couplet_series* series, couplet_status error,
+                                                          const char* text);
+COUPLET_API couplet_status couplet_private_refuse_put(couplet_series* series, couplet_status error, const char* text);
+COUPLET_API couplet_status couplet_private_refuse_next(couplet_tasks* tasks, couplet_status error, const char* text);
+
 #ifdef __cplusplus
 }
 #endif

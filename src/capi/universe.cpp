@@ -27,7 +27,7 @@ Result<std::int32_t> find_program(const couplet::runtime::Universe& universe, co
     }
     known += (id == 0 ? "'" : ", '") + programs[id].name + "'";
   }
-  return fail(Code::not_found, "there is no program '{}' in this universe; there are {}", name, known);
+  return fail(Code::not_found, "there is no program '{}' in this universe; it has {}", name, known);
 }
 
 // What other threads have begun may end before the universe is left.

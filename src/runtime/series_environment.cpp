@@ -59,7 +59,7 @@ Status SeriesEnvironment::program_alive(std::string_view program) {
     std::vector<std::string> names;
     names.reserve(programs.size());
     for (const auto& info : programs) names.push_back(info.name);
-    return fail(Code::not_found, "there is no program '{}' in this universe; there are {}", program,
+    return fail(Code::not_found, "there is no program '{}' in this universe; it has {}", program,
                 universe::quoted_list(names));
   }
   for (std::int32_t rank = 0; rank < found->size; ++rank) {

@@ -74,7 +74,7 @@ Result<const universe::ProgramInfo*> find_program(const Environment& environment
     }
     known += (known.empty() ? "'" : ", '") + program.name + "'";
   }
-  return fail(Code::not_found, "no program '{}' in this universe; there are {}", name, known);
+  return fail(Code::not_found, "no program '{}' in this universe; it has {}", name, known);
 }
 
 std::vector<channel::PeerId> ranks_of(const universe::ProgramInfo& program) {

@@ -137,12 +137,44 @@ Status Worker::share(const Status& found) {
     give_up(images.status());
     return images.status();
   }
+  COUPLET_TRY(find_refusal(images.value()));
   if (team_->rank() == 0) {
     return found;
   }
   COUPLET_TRY_VALUE(current_.letter, wire::decode_letter(images.value().front()));
   working_ = current_.letter.code == COUPLET_OK;
   return working_ ? Status() : current_.letter.status();
+}
+
+// Returns the error of the first rank that has refused the call: only rank 0 says something else. A task that rank 0
+// has just taken is put back.
+Status Worker::find_refusal(const std::vector<std::string>& images) {
+  for (std::size_t rank = 1; rank < images.size(); ++rank) {
+    if (images[rank].empty()) {
+      continue;
+    }
+    COUPLET_TRY_VALUE(const Letter said, wire::decode_letter(images[rank]));
+    if (working_ && team_->rank() == 0) {
+      orders_.push_front(std::move(current_));
+    }
+    working_ = false;
+    return said.status();
+  }
+  return {};
+}
+
+Status Worker::refuse(const Status& why) {
+  if (closed_ || working_ || team_->size() == 1) {
+    return why;
+  }
+  const Status named = why.within(fmt::format("tasks '{}': rank {} of the worker group", name_, team_->rank()));
+  return told_to_all([&]() -> Status {
+    Letter letter;
+    letter.code = static_cast<std::int32_t>(named.code());
+    letter.text = named.text();
+    const auto images = team_->gather(wire::encode_letter(letter), os::never);
+    return images.ok() ? why : images.status();
+  });
 }
 
 Status Worker::next(const Expectation& expected, std::uint64_t deadline_ns, Incoming& incoming) {

@@ -30,6 +30,10 @@ class Worker final : public Listener {
   // if a rank of the group is lost. If a task is not as expected, returns an error, with which the requester gets the
   // task back; the next call takes the next task.
   Status next(const Expectation& expected, std::uint64_t deadline_ns, Incoming& incoming);
+  // Takes the place of a next() that cannot be made, because the caller of this rank has made a mistake. The next() of
+  // the other ranks fails with `why`, an error, and a task that has come meanwhile is left to the next call. Returns
+  // `why`. Collective.
+  Status refuse(const Status& why);
   // Completes the task when all ranks have said so. Collective. The requester gets the first error of a rank.
   Status complete(const Status& outcome);
   // Hands back the tasks that were not begun. Does not wait.
@@ -51,6 +55,7 @@ class Worker final : public Listener {
   void greet(const WorkerOptions& options);
   Status take(const Expectation& expected, std::uint64_t deadline_ns);
   Status share(const Status& found);
+  [[nodiscard]] Status find_refusal(const std::vector<std::string>& images);
   void report(const Status& outcome);
   void give_up(const Status& why);
   template <typename Body>

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from couplet import _numbers
+from couplet import _arguments
 
 
 @pytest.mark.parametrize(
@@ -21,9 +21,9 @@ from couplet import _numbers
 )
 def test_what_is_no_index_is_refused(indices: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
-        _numbers.index_list(indices)
+        _arguments.index_list(indices)
 
 
 def test_whole_numbers_of_any_kind_are_indices() -> None:
-    assert _numbers.index_list(np.array([3, 1], dtype=np.uint8)) == [3, 1]
-    assert _numbers.index_list(range(2)) == [0, 1]
+    assert _arguments.index_list(np.array([3, 1], dtype=np.uint8)) == [3, 1]
+    assert _arguments.index_list(range(2)) == [0, 1]

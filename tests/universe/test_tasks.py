@@ -97,7 +97,7 @@ def test_a_task_that_a_worker_in_python_gives_up_is_not_done(make_world: MakeWor
         assert status in answer and text in answer
     requester.get("r.submit(couplet.ANY_WORKER, [1], timeout=20)")
     worker.get("(job := next(jobs)).parameters")
-    assert "TypeError complete: needs an exception" in worker.ask("job.complete('no')")
+    assert "COUPLET_ERROR_ARGUMENT complete: needs an exception" in worker.ask("job.complete('no')")
     for each in (requester, worker, coupler):
         each.process.kill()
         each.process.wait(WATCHDOG_S)

@@ -195,10 +195,10 @@ def python(headers: list[Header]) -> str:
         "",
         "from __future__ import annotations",
         "",
-        "from collections.abc import Mapping",
+        "from collections.abc import Callable, Mapping",
         "from typing import Any, Literal, TypedDict",
         "",
-        "from couplet.errors import ArgumentError",
+        f"from couplet._arguments import {', '.join(sorted({check_of(each) for each in plain} | {'word'}))}",
         "",
         "",
         "class OpenOptions(TypedDict, total=False):",
@@ -212,17 +212,20 @@ def python(headers: list[Header]) -> str:
         *(f"    {each.name}: {python_type(each)}" for each in plain),
         "",
         "",
-        "# The name of the C member for each option, and the words that stand for constants.",
+        "# The name of the C member for each option, what checks its value, and the words that stand for constants.",
         "_MEMBERS = {",
         *(f'    "{each.name}": "{each.member}",' for each in plain),
+        "}",
+        "_CHECKS: dict[str, Callable[[Any, str, str], Any]] = {",
+        *(f'    "{each.name}": {check_of(each)},' for each in plain if not each.words),
         "}",
         "_WORDS: dict[str, dict[str, int]] = {",
         *(f'    "{each.name}": {{{", ".join(words_of(each))}}},' for each in plain if each.words),
         "}",
         "",
         "",
-        "def members_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:",
-        '    """Returns the values by the names of the C members. `name` is that of the series, for error texts."""',
+        "def members_of(call: str, options: Mapping[str, Any]) -> dict[str, Any]:",
+        '    """Returns the values by the names of the C members. `call` is named in error texts."""',
         "    members: dict[str, Any] = {}",
         "    for option, value in options.items():",
         "        if option not in _MEMBERS:",
@@ -232,11 +235,9 @@ def python(headers: list[Header]) -> str:
         '                f"besides box, fields, start, dtype, group and weights there are {known}"',
         "            )",
         "        if option in _WORDS:",
-        "            if value not in _WORDS[option]:",
-        '                wanted = " or ".join(repr(word) for word in _WORDS[option])',
-        "                raise ArgumentError(f\"series '{name}': {option} is {wanted}, not {value!r}\")",
-        "            value = _WORDS[option][value]",
-        "        members[_MEMBERS[option]] = value",
+        "            members[_MEMBERS[option]] = word(value, option, call, _WORDS[option])",
+        "        else:",
+        "            members[_MEMBERS[option]] = _CHECKS[option](value, option, call)",
         "    return members",
         "",
     ]
@@ -254,6 +255,17 @@ def python_type(option: Option) -> str:
     if option.words:
         return f"Literal[{', '.join(repr(word) for word, _ in option.words)}]".replace("'", '"')
     return "bool" if option.is_flag else "float" if option.base == "double" else "int"
+
+
+def check_of(option: Option) -> str:
+    """The function of couplet._arguments that checks a value."""
+    if option.words:
+        return "word"
+    if option.is_flag:
+        return "flag"
+    if option.base == "double":
+        return "seconds" if option.member.endswith("_s") else "real_number"
+    return "count" if option.base == "uint64_t" else "whole_number"
 
 
 def words_of(option: Option) -> Iterator[str]:

@@ -56,6 +56,12 @@ class Error(Exception):
     code: ClassVar[int] = 0
     status: ClassVar[str] = "unknown"
 '''
+# A child of ArgumentError without a code of its own: only Python has arguments of a wrong type.
+ARGUMENT_TYPE = '''
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument has a type that the call does not take; the text says which types it takes."""
+'''
 CLOSING = '''
 
 _BY_CODE: dict[int, type[Error]] = {kind.code: kind for kind in Error.__subclasses__()}
@@ -82,6 +88,8 @@ def errors(headers: list[Header]) -> str:
             group = constant.group
             text += f"# {sentence(group.removeprefix('errors: '))}\n"
         text += exception(constant, *CLASSES[name])
+        if name == "ERROR_ARGUMENT":
+            text += ARGUMENT_TYPE
     return text + CLOSING
 
 

@@ -41,7 +41,7 @@ def mistakes_of_writing(series: couplet.Writer) -> None:
     refused(couplet.ShapeError, "(4, 2)", lambda: series.put({"density": [density, both[1]], "level": level}, 70))
     refused(couplet.ElementTypeError, "'level'", lambda: series.put({"density": both, "level": level * 1.0}, 70))
     refused(couplet.StepError, "29.5", lambda: series.put({"density": both, "level": level}, 70, time=29.5))
-    refused(couplet.ArgumentError, "nan", lambda: series.put({"density": both, "level": level}, 70, time=np.nan))
+    refused(couplet.ArgumentError, "NaN", lambda: series.put({"density": both, "level": level}, 70, time=np.nan))
 
 
 def write_series(universe: couplet.Universe) -> None:
@@ -52,7 +52,9 @@ def write_series(universe: couplet.Universe) -> None:
     refused(couplet.ArgumentError, "fields", lambda: universe.create_series("sky"))
     refused(couplet.ArgumentError, "fields", lambda: universe.create_series("sky", fields={}))
     refused(
-        couplet.ShapeError, "1 dim", lambda: universe.create_series("sky", fields={"a": ("f8", (4,), [(0, 4), (0, 2)])})
+        couplet.ShapeError,
+        "the array has 1",
+        lambda: universe.create_series("sky", fields={"a": ("f8", (4,), [(0, 4), (0, 2)])}),
     )
     with universe.create_series("sky", fields=fields, slots=4, required_readers="reader") as series:
         for step in range(10, 10 * STEPS + 1, 10):

@@ -178,6 +178,33 @@ TEST(Tasks, WhatAWorkerDoesNotExpectIsHandedBackByNameAndTheNextIsDone) {
   });
 }
 
+TEST(Tasks, ARankThatRefusesItsCallTellsTheOthersAndTheTaskIsLeftToTheNextCall) {
+  for (const int mistaken : {0, 2}) {
+    run_programs({{"sim", 1}, {"coupler", 1}, {"work", 3}}, [&](const std::string& program, Rank& rank) {
+      if (program == "sim") {
+        auto tasks = open_requester(rank);
+        Task* task = nullptr;
+        ASSERT_FINE(tasks->submit(2, {}, soon(), &task));
+        ASSERT_FINE(tasks->wait(&task, soon()));
+        ASSERT_FINE(tasks->close());
+      } else if (program == "coupler") {
+        ASSERT_FINE(open_coupler(rank)->run(soon()));
+      } else {
+        auto worker = open_worker(rank);
+        const Status why = fail(Code::argument, "parameters is 'x'");
+        Incoming task;
+        const Status status = worker->rank() == mistaken ? worker->refuse(why) : worker->next({}, soon(), task);
+        EXPECT_EQ(status.code(), Code::argument);
+        EXPECT_NE(status.text().find("parameters is 'x'"), std::string::npos) << status.text();
+        const std::string named = fmt::format("rank {} of the worker group", mistaken);
+        EXPECT_EQ(status.text().find(named) != std::string::npos, worker->rank() != mistaken) << status.text();
+        EXPECT_EQ(work_until_end(*worker, [](const Incoming&) { return Status(); }), 1);
+        EXPECT_EQ(worker->refuse(why).code(), Code::argument);
+      }
+    });
+  }
+}
+
 TEST(Tasks, AFullQueueIsAnAnswerAndWhoWaitsGetsRoom) {
   run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [](const std::string& program, Rank& rank) {
     if (program == "sim") {

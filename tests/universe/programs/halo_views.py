@@ -49,7 +49,7 @@ def check_misuse(group: couplet.Group, grid: couplet.Grid, array: np.ndarray) ->
         expect(couplet.ArgumentError, "larger than the smallest block", lambda: halo.add(array, width=100))
         expect(couplet.ArgumentError, "all its widths are 0", lambda: halo.add(array))
         expect(TypeError, "below[0] is 0.5", lambda: halo.add(array, below=[0.5, 1]))  # type: ignore[list-item]
-        expect(TypeError, "below[1] is 1.5", lambda: halo.add(array, width=(1, 1.5)))  # type: ignore[arg-type]
+        expect(TypeError, "width[1] is 1.5", lambda: halo.add(array, width=(1, 1.5)))  # type: ignore[arg-type]
         frozen = array.copy()
         frozen.flags.writeable = False
         expect(Exception, "", lambda: halo.add(frozen, width=1))
