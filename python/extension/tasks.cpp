@@ -235,7 +235,7 @@ void Tasks::refuse_next(couplet_status error, const std::string& text) const {
   Use use(state, "next");
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   const auto give_back = [lent](couplet_status) { lent->in_use = false; };
-  // It waits for the others, who may never come. The outcome is the error that the caller raises.
+  // It waits for the other ranks, which may never come. The outcome is the error that the caller raises.
   static_cast<void>(interruptible([=] { return couplet_private_refuse_next(tasks, error, text.c_str()); }, give_back));
   give_back(COUPLET_OK);
 }
