@@ -10,10 +10,6 @@
 namespace couplet_python {
 namespace {
 
-bool waits(const Outcome& outcome) {
-  return outcome.status == COUPLET_ERROR_TIMEOUT;
-}
-
 std::vector<std::size_t> extents_of(const couplet_area_info& info) {
   std::vector<std::size_t> extents;
   for (int32_t i = 0; i < info.dimensions; ++i) {
@@ -96,11 +92,11 @@ struct Transfer {
   }
 };
 
-/// Makes a call to a served area in one piece, so that its owner is asked only once, and any other call in slices.
+/// Makes a call to a served area on a thread of its own, since its owner may make no call for long.
 template <class Call>
 Outcome make_transfer(bool is_served, Use& use, double timeout_s, Call&& call) {
   if (!is_served) {
-    return sliced(timeout_s, call, waits);
+    return blocking([&] { return call(timeout_s); });
   }
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   const auto give_back = [lent](couplet_status) { lent->in_use = false; };
@@ -242,8 +238,7 @@ void Area::begin(double timeout_s) const {
   const Use use(state, "begin");
   static_cast<void>(info("begin"));
   couplet_area* const area = handle;
-  const Outcome outcome = sliced(
-      timeout_s, [&](double slice) { return couplet_area_begin(area, slice); }, waits);
+  const Outcome outcome = blocking([&] { return couplet_area_begin(area, timeout_s); });
   check(outcome, "begin");
 }
 

@@ -32,10 +32,6 @@ std::shared_ptr<Submission> copy_of(const std::vector<int64_t>& parameters, nb::
   return copy;
 }
 
-bool nothing_yet(const Outcome& outcome) {
-  return outcome.status == COUPLET_NOT_YET;
-}
-
 const char* text_or_null(const std::string& text) {
   return text.empty() ? nullptr : text.c_str();
 }
@@ -92,9 +88,7 @@ void Task::wait(double timeout_s) {
   const Use use(state, "wait");
   check_open("wait");
   const Completes completes(is_completed_now, "wait");
-  const Outcome outcome = sliced(
-      timeout_s, [&](double slice) { return couplet_task_wait(&handle, slice); },
-      [&](const Outcome& now) { return now.status == COUPLET_ERROR_TIMEOUT && handle != nullptr && !*are_closed; });
+  const Outcome outcome = blocking([&] { return couplet_task_wait(&handle, timeout_s); });
   couplet_python::check_open(outcome, *state, !*are_closed, "wait", "handle of the tasks");
 }
 
@@ -113,15 +107,6 @@ bool Task::test() {
 
 namespace {
 
-bool handles_unchanged(const std::vector<Task*>& tasks, const std::vector<couplet_task*>& handles) {
-  for (std::size_t i = 0; i < handles.size(); ++i) {
-    if (tasks[i]->handle != handles[i]) {
-      return false;
-    }
-  }
-  return true;
-}
-
 /// Waits for one task and returns its index, or -1 if none is pending. The task's error is returned as (status, text),
 /// and not raised.
 nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
@@ -139,22 +124,15 @@ nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
   }
   const Use use(state, "waitany");
   std::vector<std::unique_ptr<Completes>> completes;
-  bool closed = false;
   for (Task* task : tasks) {
     if (task->handle != nullptr) {
       task->check_open("waitany");
       completes.push_back(std::make_unique<Completes>(task->is_completed_now, "waitany"));
     }
   }
-  const Outcome outcome = sliced(
-      timeout_s,
-      [&](double slice) {
-        return couplet_task_waitany(static_cast<int32_t>(handles.size()), handles.data(), slice, &index);
-      },
-      [&](const Outcome& now) {
-        closed = std::any_of(tasks.begin(), tasks.end(), [](const Task* task) { return *task->are_closed; });
-        return now.status == COUPLET_ERROR_TIMEOUT && !closed && handles_unchanged(tasks, handles);
-      });
+  const Outcome outcome = blocking(
+      [&] { return couplet_task_waitany(static_cast<int32_t>(handles.size()), handles.data(), timeout_s, &index); });
+  const bool closed = std::any_of(tasks.begin(), tasks.end(), [](const Task* task) { return *task->are_closed; });
   bool done = false;
   for (std::size_t i = 0; i < handles.size(); ++i) {
     if (tasks[i]->handle != handles[i]) {
@@ -215,10 +193,8 @@ nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, doub
   info.struct_bytes = sizeof info;
   Received received;
   const auto take = [&] { received.take(info); };
-  const Outcome outcome = sliced(
-      timeout_s,
-      [&](double slice) { return taken([&] { return couplet_tasks_next(tasks, &expected, slice, &info); }, take); },
-      nothing_yet);
+  const Outcome outcome =
+      blocking([&] { return taken([&] { return couplet_tasks_next(tasks, &expected, timeout_s, &info); }, take); });
   const couplet_status status = check(outcome, "next");
   if (status != COUPLET_OK) {
     return nb::make_tuple(status, 0, -1, -1, nb::tuple(), nb::none());
@@ -260,8 +236,7 @@ void Tasks::dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& pa
 bool Tasks::run(double timeout_s) const {
   couplet_tasks* const tasks = open_handle("run");
   const Use use(state, "run");
-  const Outcome outcome = sliced(
-      timeout_s, [&](double slice) { return couplet_tasks_run(tasks, slice); }, nothing_yet);
+  const Outcome outcome = blocking([&] { return couplet_tasks_run(tasks, timeout_s); });
   return check(outcome, "run") == COUPLET_OK;
 }
 

@@ -95,8 +95,9 @@ def test_a_task_that_a_worker_in_python_gives_up_is_not_done(make_world: MakeWor
         worker.get(f"job.complete({error})")
         answer = requester.ask("t.wait(timeout=20)")
         assert status in answer and text in answer
-    requester.get("r.submit(couplet.ANY_WORKER, [1], timeout=20)")
+    requester.get("t = r.submit(couplet.ANY_WORKER, [1], timeout=20)")
     worker.get("(job := next(jobs)).parameters")
+    assert "waited 0.5 s for task" in requester.ask("t.wait(timeout=0.5)")  # it said "waited 0 s": the last slice
     assert "COUPLET_ERROR_ARGUMENT complete: needs an exception" in worker.ask("job.complete('no')")
     for each in (requester, worker, coupler):
         each.process.kill()
