@@ -102,6 +102,7 @@ struct Arrival {
   bool swap = false;
   bool arriving = false;         // the payload is not complete
   bool dead = false;             // envelope: its sender was lost
+  std::uint32_t deaths = 0;      // how often the peer had died when it came
   Request* claimed = nullptr;    // the receive that gets it when it is complete
   std::byte* storage = nullptr;  // the payload's memory: `small` or a block
   std::uint64_t cookie = 0;      // envelope: the sender's
@@ -109,10 +110,6 @@ struct Arrival {
   std::array<std::byte, inline_bytes> small;
 };
 static_assert(sizeof(Arrival) <= wire::eager_overhead_bytes);
-// Did the peer send the message before it was last lost?
-[[nodiscard]] inline bool is_of_earlier_life(const Arrival& arrival) noexcept {
-  return arrival.envelope ? arrival.dead : arrival.charge == 0;
-}
 using ArrivalList = MatchList<Arrival>;
 using ArrivalsOfAll = Chain<Arrival, &Arrival::next_of_all, &Arrival::previous_of_all>;
 
@@ -127,7 +124,7 @@ struct Flow {
   channel::Channel* channel = nullptr;
   bool fast = false;  // the channel is open, the peer is not lost, and the limits are known
   bool lost = false;
-  bool untold = false;  // it was lost, and no request of the user has ended with that yet
+  bool untold = false;  // it has died more often than the user knows: told_deaths < deaths
   Reach reach = Reach::unknown;
   counters::LinkKind link = counters::LinkKind::other;
   // While a wait polls this channel, everything is polled once in so many rounds.
@@ -160,6 +157,8 @@ struct Flow {
   std::uint64_t piece_bytes = UINT64_MAX;  // the most that is sent of a large message at a time
   Status loss;                             // why it was last lost
   std::uint32_t losses = 0;                // how often it was lost
+  std::uint32_t deaths = 0;                // how often it was lost and had not left in good order
+  std::uint32_t told_deaths = 0;           // of how many deaths a request of the user has told
   bool left = false;                       // the last time, it has left in good order
   std::string reach_reason;
 };

@@ -68,6 +68,7 @@ Arrival* Matching::store(Flow& flow, const wire::FrameHeader& header, bool is_en
   arrival->swap = swaps(header);
   arrival->arriving = false;
   arrival->dead = false;
+  arrival->deaths = flow.deaths;
   arrival->claimed = nullptr;
   flow.stored += charge;
   flow.envelopes += is_envelope ? 1 : 0;

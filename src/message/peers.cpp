@@ -120,7 +120,10 @@ void Peers::set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> 
 void Peers::lose(Flow& flow, const Status& why) noexcept {
   flow.lost = true;
   flow.left = why.code() == Code::end;
-  flow.untold = flow.untold || (flow.channel != nullptr && !flow.left);
+  if (flow.channel != nullptr && !flow.left) {
+    ++flow.deaths;
+    flow.untold = true;
+  }
   ++flow.losses;
   ++losses_;
   ++lost_;
@@ -130,16 +133,21 @@ void Peers::lose(Flow& flow, const Status& why) noexcept {
 
 void Peers::told(const Request& request) noexcept {
   if (request.flow != nullptr && (request.context & internal_context) == 0 && !request.detached) {
-    request.flow->untold = false;
+    told(*request.flow, request.flow->deaths);
   }
+}
+
+void Peers::told(Flow& flow, std::uint32_t deaths) noexcept {
+  flow.told_deaths = std::max(flow.told_deaths, deaths);
+  flow.untold = flow.told_deaths < flow.deaths;
 }
 
 void Peers::spoken_to(Flow& flow) noexcept {
   if (flow.lost) return;
   for (const Arrival* one = flow.arrivals.first(); one != nullptr; one = ArrivalList::after(*one)) {
-    if ((one->context & internal_context) == 0 && is_of_earlier_life(*one)) return;
+    if ((one->context & internal_context) == 0 && one->deaths < flow.deaths) return;
   }
-  flow.untold = false;
+  told(flow, flow.deaths);
 }
 
 Status Peers::loss_of(const Flow& flow, const Status& why) const noexcept {

@@ -49,6 +49,8 @@ class Peers {
   void lose(Flow& flow, const Status& why) noexcept;
   // The request ends with the loss of its peer. If it is one of the user's, the user then knows of the loss.
   static void told(const Request& request) noexcept;
+  // The user knows of so many deaths of the peer.
+  static void told(Flow& flow, std::uint32_t deaths) noexcept;
   // The user sends to a peer that was lost. If the peer has returned, and nothing of its earlier life can be received
   // any longer, the user speaks with its new life, and need not be told.
   static void spoken_to(Flow& flow) noexcept;

@@ -106,18 +106,20 @@ void Receiving::begin(Request& request) noexcept {
 }
 
 // Between the messages of two lives of a program, one receive of the user says that the earlier one was lost, also if
-// that was noticed and over before the receive began. Returns whether this is the one.
+// that was noticed and over before the receive began. Returns true if this is the one.
 bool Receiving::tells_of_loss(Request& request) noexcept {
   Flow& flow = *request.flow;
-  if (flow.lost || (request.context & internal_context) != 0) return false;
-  if (const Arrival* arrival = matching_.find(request); arrival != nullptr && is_of_earlier_life(*arrival))
-    return false;
-  flow.untold = false;
+  if ((request.context & internal_context) != 0) return false;
+  const Arrival* const arrival = matching_.find(request);
+  if (arrival == nullptr && flow.lost) return false;  // the request ends with the loss
+  const std::uint32_t deaths = arrival != nullptr ? arrival->deaths : flow.deaths;
+  if (deaths <= flow.told_deaths) return false;
+  Peers::told(flow, deaths);
   Status status = flow.loss;
   try {
-    status = Status(status.code(), fmt::format("{}; it was started again, and what it sends now can be received from "
-                                               "here on",
-                                               status.text()));
+    status = Status(status.code(),
+                    fmt::format("{}; it was started again, and what {} can be received from here on", status.text(),
+                                deaths < flow.deaths ? "it sent before it was lost once more" : "it sends now"));
   } catch (const std::bad_alloc&) {
     status = flow.loss;
   }
@@ -133,6 +135,7 @@ void Receiving::take(Request& request, Arrival& arrival) noexcept {
     request.stage = Stage::placing;
     flow.active.push_back(request);
   } else if (arrival.dead) {
+    if ((request.context & internal_context) == 0) Peers::told(flow, arrival.deaths + 1);
     forget(arrival);
     requests_.finish(request, flow.loss);
   } else if (arrival.envelope) {

@@ -151,6 +151,9 @@ Status Universe::make_messenger(const KnownCosts& costs) {
   connections_->on_returned([this](channel::PeerId peer) {
     if (peer < channel::first_relay_peer) {
       messenger_->peer_returned(peer);
+      if (post_) {
+        post_->returned(peer);
+      }
     }
   });
   member_->on_lost([this](channel::PeerId peer, const Status& why) { heard_of_loss(peer, why); },

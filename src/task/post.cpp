@@ -36,6 +36,14 @@ std::string cut(const std::string& text) {
   return text.substr(0, bytes).append(sign);
 }
 
+// Does the letter say of its sender what does not hold for the process that has its rank now?
+bool is_outdated(const Environment& environment, channel::PeerId source, const wire::Letter& letter) noexcept {
+  using wire::LetterKind;
+  const bool of_itself =
+      letter.kind == LetterKind::closed || letter.kind == LetterKind::hello || letter.kind == LetterKind::goodbye;
+  return of_itself && letter.number >> number_bits < environment.incarnation(source);
+}
+
 }  // namespace
 
 std::uint64_t space_of(std::string_view kind, std::string_view name) {
@@ -97,7 +105,9 @@ Status Post::listen(std::uint64_t space, Listener& listener) {
     kept_.erase(found);
     for (const Kept& kept : letters) {
       kept_bytes_ -= cost_of(kept.letter);
-      listener.letter(kept.source, kept.letter);
+      if (!is_outdated(environment_, kept.source, kept.letter)) {
+        listener.letter(kept.source, kept.letter);
+      }
     }
   }
   return {};
@@ -133,6 +143,9 @@ void Post::turn_away(channel::PeerId source, const wire::Letter& letter, const S
 }
 
 void Post::deliver(channel::PeerId source, wire::Letter letter) {
+  if (is_outdated(environment_, source, letter)) {
+    return;
+  }
   const auto found = listeners_.find(letter.space);
   if (found != listeners_.end()) {
     found->second->letter(source, std::move(letter));
@@ -174,6 +187,17 @@ void Post::lose(channel::PeerId peer, const Status& why) {
   }
 }
 
+void Post::tell_returned() {
+  for (const channel::PeerId peer : std::exchange(returned_, {})) {
+    const auto listeners = listeners_;
+    for (const auto& [space, listener] : listeners) {
+      if (listeners_.contains(space)) {
+        listener->returned(peer);
+      }
+    }
+  }
+}
+
 void Post::lost(channel::PeerId peer, const Status& why) {
   if (senseless_.erase(peer) != 0) {
     return;  // all listeners have been told
@@ -191,8 +215,9 @@ int Post::poll(std::uint64_t /*now_ns*/, int budget) {
   if (request_ == nullptr) {
     receive();
   }
+  tell_returned();
   int work = 0;
-  while (work < budget && ready()) {
+  while (work < budget && has_letter()) {
     couplet_message message{};
     const Status status = environment_.messenger().wait(&request_, 0, &message);
     std::string image = std::exchange(image_, {});

@@ -33,6 +33,8 @@ class Listener {
   virtual void letter(channel::PeerId source, wire::Letter letter) = 0;
   // Reports that a rank has left or is lost, once for each incarnation.
   virtual void lost(channel::PeerId peer, const Status& why) = 0;
+  // Reports that a rank that was lost, or had left, is there again.
+  virtual void returned(channel::PeerId /*peer*/) {}
 };
 
 class Post final : public engine::Source {
@@ -54,21 +56,26 @@ class Post final : public engine::Source {
   // numbers, or peer_lost.
   Status send(channel::PeerId target, const wire::Letter& letter);
   // Returns a number for what the process asks others to do. It is never the same twice, also if the process was
-  // started again, so that a late answer is not taken for another one. Numbers of one process grow.
+  // started again, so that a late answer is not taken for another one. Numbers of one process grow. What a process says
+  // of itself (hello, goodbye, closed) has one, too, so that it is not taken for what its next life says.
   [[nodiscard]] std::uint64_t next_number() noexcept { return next_number_++; }
   // Called by the membership when a rank has left or is lost.
   void lost(channel::PeerId peer, const Status& why);
+  // Called by the membership when a rank that was lost, or had left, is there again. The next poll reports it.
+  void returned(channel::PeerId peer) { returned_.push_back(peer); }
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
 
   int poll(std::uint64_t now_ns, int budget) override;
-  [[nodiscard]] bool ready() const override { return request_ != nullptr && request_->done; }
+  [[nodiscard]] bool ready() const override { return !returned_.empty() || has_letter(); }
 
  private:
   struct Kept {
     channel::PeerId source;
     wire::Letter letter;
   };
+  [[nodiscard]] bool has_letter() const { return request_ != nullptr && request_->done; }
   void receive();
+  void tell_returned();
   void deliver(channel::PeerId source, wire::Letter letter);
   void turn_away(channel::PeerId source, const wire::Letter& letter, const Status& why);
   void lose(channel::PeerId peer, const Status& why);
@@ -82,6 +89,7 @@ class Post final : public engine::Source {
   // The peers whose letters could not be decoded, and what was wrong with the first one.
   std::map<channel::PeerId, Status> senseless_;
   std::uint64_t kept_bytes_ = 0;
+  std::vector<channel::PeerId> returned_;  // not reported yet
   std::uint64_t next_number_;
 };
 

@@ -189,6 +189,7 @@ Status Requester::close() {
   Letter letter;
   letter.kind = LetterKind::closed;
   letter.space = space_;
+  letter.number = post_.next_number();
   for (const channel::PeerId coupler : couplers_) {
     static_cast<void>(post_.send(coupler, letter));  // a coupler that is gone need not know
   }

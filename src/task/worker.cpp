@@ -1,5 +1,6 @@
 #include "task/worker.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -25,7 +26,10 @@ Result<std::unique_ptr<Worker>> Worker::open(Post& post, const std::string& name
     return fail(Code::exists, "tasks '{}': this process has opened them already", name);
   }
   made->closed_ = false;
-  made->greet(options);
+  made->id_ = options.id;
+  for (const channel::PeerId coupler : made->couplers_) {
+    made->greet(coupler);
+  }
   return made;
 }
 
@@ -65,13 +69,9 @@ Status Worker::join_group(const WorkerOptions& options) {
   return {};
 }
 
-void Worker::greet(const WorkerOptions& options) {
-  if (team_->rank() != 0) {
-    return;
-  }
-  Environment& environment = post_.environment();
+Letter Worker::greeting() {
   std::int32_t program_id = 0;
-  const auto& programs = environment.programs();
+  const auto& programs = post_.environment().programs();
   for (std::size_t index = 0; index < programs.size(); ++index) {
     if (programs[index].first_rank <= ranks_.front()) {
       program_id = static_cast<std::int32_t>(index);
@@ -80,12 +80,15 @@ void Worker::greet(const WorkerOptions& options) {
   Letter hello;
   hello.kind = LetterKind::hello;
   hello.space = space_;
-  hello.worker = options.id == any_worker ? program_id : options.id;
+  hello.number = post_.next_number();
+  hello.worker = id_ == any_worker ? program_id : id_;
   hello.numbers.assign(ranks_.begin(), ranks_.end());
-  for (const channel::PeerId coupler : couplers_) {
-    if (post_.send(coupler, hello).ok()) {
-      open_couplers_.insert(coupler);
-    }
+  return hello;
+}
+
+void Worker::greet(channel::PeerId coupler) {
+  if (team_->rank() == 0 && post_.send(coupler, greeting()).ok()) {
+    open_couplers_.insert(coupler);
   }
 }
 
@@ -270,6 +273,7 @@ Status Worker::close() {
     Letter goodbye;
     goodbye.kind = LetterKind::goodbye;
     goodbye.space = space_;
+    goodbye.number = post_.next_number();
     for (const channel::PeerId coupler : open_couplers_) {
       static_cast<void>(post_.send(coupler, goodbye));
     }
@@ -290,6 +294,14 @@ void Worker::letter(channel::PeerId source, Letter letter) {
 void Worker::lost(channel::PeerId peer, const Status& /*why*/) {
   open_couplers_.erase(peer);
   std::erase_if(orders_, [peer](const Order& order) { return order.coupler == peer; });
+}
+
+// A coupler that was started again knows no workers yet, except those that have opened the tasks since.
+void Worker::returned(channel::PeerId peer) {
+  const bool is_coupler = std::find(couplers_.begin(), couplers_.end(), peer) != couplers_.end();
+  if (is_coupler && !open_couplers_.contains(peer)) {
+    greet(peer);
+  }
 }
 
 }  // namespace couplet::task

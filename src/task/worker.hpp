@@ -44,6 +44,7 @@ class Worker final : public Listener {
 
   void letter(channel::PeerId source, wire::Letter letter) override;
   void lost(channel::PeerId peer, const Status& why) override;
+  void returned(channel::PeerId peer) override;
 
  private:
   struct Order {
@@ -52,7 +53,8 @@ class Worker final : public Listener {
   };
   Worker(Post& post, std::string name, std::vector<channel::PeerId> couplers);
   Status join_group(const WorkerOptions& options);
-  void greet(const WorkerOptions& options);
+  [[nodiscard]] wire::Letter greeting();
+  void greet(channel::PeerId coupler);
   Status take(const Expectation& expected, std::uint64_t deadline_ns);
   Status share(const Status& found);
   [[nodiscard]] Status find_refusal(const std::vector<std::string>& images);
@@ -66,6 +68,7 @@ class Worker final : public Listener {
   std::string name_;
   std::uint64_t space_;
   std::vector<channel::PeerId> couplers_;
+  std::int32_t id_ = any_worker;             // as the user has given it
   std::set<channel::PeerId> open_couplers_;  // couplers that have not ended
   std::vector<std::int32_t> ranks_;          // universe ranks of the group
   std::unique_ptr<message::Team> team_;

@@ -71,6 +71,28 @@ def test_a_hub_that_fails_to_take_over_leaves_the_run_as_it_was(make_world: Make
     is_taken_back(world, ocean)
 
 
+@pytest.mark.parametrize("what", ["is told to end", "is told to end, and has a key file", "gives up on another host"])
+def test_a_hub_that_nobody_has_found_keeps_the_key(make_world: MakeWorld, tmp_path: Path, what: str) -> None:
+    """Fault: it took its own end for that of the universe, and removed the key. It listened at another address."""
+    key = tmp_path / "key"
+    world = make_world("ocean:1", *(["--key-file", str(key)] if what != "is told to end" else []))
+    ocean = Member(world, "ocean", 0, 1, **ELSEWHERE)
+    ocean.joined()
+    world.kill_hub()
+    gives_up = what.startswith("gives up")
+    command = resuming(world, *(["--rejoin-patience", "1"] if gives_up else []))
+    command[command.index("--listen") + 1] = "127.0.0.1:0"
+    other_host = {"COUPLET_RUN_DIR": str(make_world("").run_directory)} if gives_up else {}
+    misplaced = world.start(command, **other_host)
+    assert read_line(misplaced).startswith("COUPLET_HUB=")
+    if not gives_up:
+        misplaced.terminate()
+    ended = world.finish(misplaced)
+    assert ended.status == 0 and f"--resume {world.run} starts a hub that takes them back" in ended.errors
+    is_taken_back(world, ocean)
+    assert not key.exists() and not (world.run_directory / world.run).exists()
+
+
 def test_a_wrong_number_touches_no_run(make_world: MakeWorld) -> None:
     world, ocean, home = alone_on_its_node(make_world)
     before = files_of(world.run_directory)

@@ -9,7 +9,7 @@ import pytest
 from best_of import best_of
 from launching import WATCHDOG_S, World, read_line
 from pairs import start_program
-from quartet import start_tasks
+from quartet import Guest, start_tasks
 
 MakeWorld = Callable[..., World]
 LONG_S = 280.0  # ten thousand requests on a loaded machine
@@ -103,3 +103,57 @@ def test_a_task_that_a_worker_in_python_gives_up_is_not_done(make_world: MakeWor
         each.process.kill()
         each.process.wait(WATCHDOG_S)
     world.clean()
+
+
+def test_a_coupler_that_was_started_again_has_the_workers_that_live(make_world: MakeWorld) -> None:
+    """Fault: it took requests, and no worker ever did them, since workers had greeted only its earlier life."""
+    world = make_world("coupler:2,worker:1,requester:1")
+    couplers = [Guest(world, "coupler", rank, 2) for rank in range(2)]
+    worker, requester = Guest(world, "worker", 0, 1), Guest(world, "requester", 0, 1)
+
+    def opens(coupler: Guest) -> None:
+        coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
+        coupler.say("c.run(timeout=100)")
+
+    for each in (*couplers, worker, requester):
+        each.ready()
+    for coupler in couplers:
+        opens(coupler)
+    worker.get("w = universe.worker('t')")
+    requester.get("r = universe.requester('t')")
+    couplers[0].process.kill()
+    couplers[0].process.wait(WATCHDOG_S)
+    couplers[0] = Guest(world, "coupler", 0, 2).ready()
+    opens(couplers[0])
+    worker.say("[job.complete() for job in w]")
+    for number in range(4):  # the couplers take turns
+        requester.get(f"t = r.submit(couplet.ANY_WORKER, [{number}], timeout=20)")
+        assert requester.get("t.wait(timeout=20)") == "None"
+    requester.get("r.close()")
+    for each in (*couplers, worker):
+        each.hear()
+    requester.leave(worker, *couplers)
+
+
+def test_what_a_requester_has_closed_its_next_life_has_not(make_world: MakeWorld) -> None:
+    """Fault: a coupler that opened the tasks late took the close of the earlier life for that of the present one."""
+    world = make_world("coupler:1,worker:1,requester:1")
+    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
+    for each in (coupler, worker, requester):
+        each.ready()
+    requester.get("r = universe.requester('t')")
+    requester.get("r.close()")
+    requester.leave()
+    requester = Guest(world, "requester", 0, 1).ready()
+    coupler.get("[universe.progress() or time.sleep(0.01) for _ in range(100)][0]")
+    requester.get("r = universe.requester('t')")
+    coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
+    coupler.say("c.run(timeout=100)")
+    worker.get("w = universe.worker('t')")
+    worker.say("[job.complete() for job in w]")
+    time.sleep(0.5)  # in which the coupler must not end
+    requester.get("t = r.submit(couplet.ANY_WORKER, [1], timeout=20)")
+    assert requester.get("t.wait(timeout=20)") == "None"
+    requester.get("r.close()")
+    assert coupler.hear().startswith("is ") and worker.hear().startswith("is ")
+    requester.leave(worker, coupler)

@@ -68,6 +68,36 @@ def test_a_receive_between_the_messages_of_two_lives_is_told_of_the_loss(
     couple.end()
 
 
+@pytest.mark.parametrize("place", list(PLACES))
+def test_each_of_two_losses_is_told_between_the_messages_of_three_lives(
+    make_world: Callable[..., World], place: str
+) -> None:
+    """Fault: of two losses between two receives, only the last one was told."""
+    couple = Couple(make_world("sender:1,receiver:1"), place)
+    couple.send(10, 11)
+    assert couple.receive() == "10"
+    couple.restart()
+    couple.send(20, 21)
+    couple.restart()
+    couple.send(30)
+    assert [couple.receive() for _ in range(6)] == ["11", LOST, "20", "21", LOST, "30"]
+    couple.end()
+
+
+def test_a_message_that_was_only_offered_says_that_its_sender_was_lost(make_world: Callable[..., World]) -> None:
+    """Fault: the receive of a long message of the earlier life was told of the loss, and the next receive again."""
+    couple = Couple(make_world("sender:1,receiver:1"), "near")
+    couple.send(10)
+    assert couple.receive() == "10"
+    couple.receiver.say(POLLS)
+    couple.sender.get("many = universe.group.Isend(np.zeros(1_000_000), 1)")
+    assert couple.receiver.hear() == "is None"
+    couple.restart()
+    couple.send(20)
+    assert [couple.receive() for _ in range(2)] == [LOST, "20"]
+    couple.end()
+
+
 def test_it_is_told_once_and_by_the_first_receive_that_names_the_program(make_world: Callable[..., World]) -> None:
     couple = Couple(make_world("sender:1,receiver:1"), "near")
     couple.send(10)

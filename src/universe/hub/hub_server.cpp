@@ -100,7 +100,7 @@ HubServer::HubServer(HubServerOptions options, os::Descriptor listener, const os
       unproven_(unproven_limits()) {}
 
 HubServer::~HubServer() {
-  if (state_ != nullptr && state_->over()) {
+  if (state_ != nullptr && state_->over() && !state_->may_be_missed()) {
     home_->end();
   }
 }
@@ -146,6 +146,12 @@ Status HubServer::run(int stop_descriptor) {
   }
   by_descriptor_[stop_descriptor] = stop_wish;
   while (turn(tick_ns)) {
+  }
+  if (state_->may_be_missed() && options_.note) {
+    options_.note(
+        fmt::format("members may live that have not been told that the hub has ended: its key is kept, and "
+                    "--resume {:016x} starts a hub that takes them back",
+                    run_id_));
   }
   return {};
 }

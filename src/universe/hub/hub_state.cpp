@@ -216,7 +216,7 @@ void HubState::flush(std::uint64_t now_ns) {
   if (over_ || changes_.due_ns() > now_ns) {
     return;
   }
-  const auto payloads = changes_.take(now_ns, released_, tells_contacts());
+  const auto payloads = changes_.take(now_ns, released_, settings_.tells_contacts(seats_.rank_count()));
   for (const auto& [connection, client] : clients_) {
     if (client.phase == Phase::released) {
       for (const auto& payload : payloads) {
@@ -233,20 +233,21 @@ void HubState::flush(std::uint64_t now_ns) {
 void HubState::tell_changes(ConnectionId connection) {
   const auto found = clients_.find(connection);
   if (found != clients_.end() && found->second.phase == Phase::released) {
-    for (const auto& payload : changes_.look(tells_contacts())) {
+    for (const auto& payload : changes_.look(settings_.tells_contacts(seats_.rank_count()))) {
       outbox_.say_change(connection, payload);
     }
   }
-}
-
-bool HubState::tells_contacts() const {
-  return seats_.rank_count() <= settings_.max_told_contacts;
 }
 
 void HubState::stop(const std::string& why) {
   if (!over_) {
     end(why);
   }
+}
+
+bool HubState::may_be_missed() const noexcept {
+  const bool nothing_is_known = settings_.restarted && !after_restart_.awaiting && !after_restart_.found;
+  return after_restart_.awaited_count > 0 || nothing_is_known;
 }
 
 // ---- joining
@@ -397,6 +398,7 @@ void HubState::take(ConnectionId connection, Client& client, const PresentMessag
   set_contact(seat.info, message.contact);
   seat.info.state = PeerState::present;
   client.phase = Phase::present;
+  after_restart_.found = true;
   if (!client.place.relay) {
     auto& program = seats_.program(client.place.program);
     ++program.present;

@@ -56,6 +56,8 @@ struct HubSettings {
   SecondComers::HasUnheard has_unheard;  // empty: everything is heard at once
   // Signs the ticket of a member. Empty: tickets are not signed, and a member that returns has to prove nothing.
   std::function<channel::Signature(channel::PeerId, std::uint16_t incarnation, const channel::PublicKey&)> sign;
+
+  [[nodiscard]] bool tells_contacts(std::size_t rank_count) const noexcept { return rank_count <= max_told_contacts; }
 };
 
 // What a connection has proven.
@@ -114,6 +116,9 @@ class HubState {
   [[nodiscard]] std::vector<HubEvent> take_events() { return outbox_.take_events(); }
   // Returns true when all messages of the end are in the outputs. The server then sends them and ends.
   [[nodiscard]] bool over() const noexcept { return over_.has_value(); }
+  // Returns true if a member may live that has not been told of the end: one that has not come back, or any,
+  // if this hub was started again and has heard of nobody. It can return only to another hub with the key of this one.
+  [[nodiscard]] bool may_be_missed() const noexcept;
   [[nodiscard]] bool complete() const noexcept { return complete_; }
   [[nodiscard]] std::string missing(std::int32_t also = -1) const { return seats_.missing(also, !complete_); }
 
@@ -156,7 +161,6 @@ class HubState {
   void place(ConnectionId connection, Client& client);
   void gone(ConnectionId connection, Client& client, PeerState state, const std::string& why, std::uint64_t now_ns);
   void tell_changes(ConnectionId connection);
-  [[nodiscard]] bool tells_contacts() const;
   void changed(const Place& place, const std::string& why);
   void rank_gone(const Place& place, channel::PeerId peer, std::uint64_t now_ns);
   [[nodiscard]] bool only_readers() const;
@@ -202,6 +206,7 @@ class HubState {
   struct AfterRestart {
     bool recovering = false;
     bool awaiting = false;  // a released member has told which others were there
+    bool found = false;     // a process has come back, or has joined
     std::uint32_t epoch = 0;
     std::size_t awaited_count = 0;
     std::uint64_t grace_until_ns = 0;

@@ -63,7 +63,7 @@ const std::vector<Payload>& HubState::welcome() {
   auto states = changes_.reasons();
   states.push_back({{}, seats_.runs()});
   add(encode_states(states));
-  if (tells_contacts()) {
+  if (settings_.tells_contacts(seats_.rank_count())) {
     add(encode_contacts(seats_.contacts(0, seats_.rank_count())));
     add(encode_contacts(seats_.relay_contacts()));
   }

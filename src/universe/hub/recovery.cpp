@@ -212,6 +212,7 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
     after_restart_.epoch = message.epoch + 1;
     series_.book().begin_epoch(after_restart_.epoch);
   }
+  after_restart_.found = true;
   outbox_.say(connection, RejoinedMessage{after_restart_.epoch});
   note("rejoined", client);
   changed(place, {});

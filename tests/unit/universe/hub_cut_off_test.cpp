@@ -331,6 +331,13 @@ TEST_F(CutOff, ARelayThatComesBackIsPreferredToTheNextOne) {
   EXPECT_NE(world_.last<RefusedMessage>(next).text.find("the relay of its node"), std::string::npos);
 }
 
+TEST_F(CutOff, WhoHasNotBeenToldOfTheEndMayMissTheHub) {
+  EXPECT_FALSE(world_.hub().may_be_missed());
+  world_.reset(ocean1_);
+  world_.hub().stop("it was told to end");
+  EXPECT_TRUE(world_.hub().may_be_missed());
+}
+
 TEST_F(CutOff, APatienceOfZeroIsADeath) {
   auto settings = HubWorld::settings("ocean:1,nowcast:1", -1);
   settings.reset_patience_s = 0;
