@@ -31,15 +31,16 @@ Status other_role(const char* function, const char* role) {
   return fail(Code::state, "{}: only a {} may call it; these tasks were opened in another role", function, role);
 }
 
-Status open_role(couplet_tasks& made, task::Post& post, const char* name, const couplet_tasks_options& options) {
+Status open_role(couplet_tasks& made, task::Mailbox& mailbox, const char* name, const couplet_tasks_options& options) {
   const std::string couplers = options.couplers == nullptr ? "coupler" : options.couplers;
   if (options.role == COUPLET_TASKS_REQUESTER) {
-    COUPLET_TRY_VALUE(made.requester, task::Requester::open(post, name, couplers));
+    COUPLET_TRY_VALUE(made.requester, task::Requester::open(mailbox, name, couplers));
     made.requester->owner = &made;
     return {};
   }
   if (options.role == COUPLET_TASKS_WORKER) {
-    COUPLET_TRY_VALUE(made.worker, task::Worker::open(post, name, couplers, {options.worker_id, options.group_size}));
+    COUPLET_TRY_VALUE(made.worker,
+                      task::Worker::open(mailbox, name, couplers, {options.worker_id, options.group_size}));
     return {};
   }
   if (options.role != COUPLET_TASKS_COUPLER || options.on_lost < COUPLET_TASKS_FAIL ||
@@ -54,7 +55,7 @@ Status open_role(couplet_tasks& made, task::Post& post, const char* name, const 
   wanted.queue_limit = options.queue_limit;
   wanted.requesters = capi::split_names(options.requesters == nullptr ? "" : options.requesters);
   wanted.workers = capi::split_names(options.workers == nullptr ? "" : options.workers);
-  COUPLET_TRY_VALUE(made.coupler, task::Coupler::open(post, name, couplers, std::move(wanted)));
+  COUPLET_TRY_VALUE(made.coupler, task::Coupler::open(mailbox, name, couplers, std::move(wanted)));
   return {};
 }
 
@@ -145,7 +146,7 @@ couplet_status couplet_tasks_open(couplet_universe* universe, const char* name, 
     COUPLET_TRY_VALUE(const auto wanted, capi::complete(options, couplet_tasks_options_init, "couplet_tasks_open"));
     auto made = std::make_unique<couplet_tasks>();
     made->owner = universe;
-    COUPLET_TRY(open_role(*made, universe->universe->post(), name, wanted));
+    COUPLET_TRY(open_role(*made, universe->universe->mailbox(), name, wanted));
     *tasks = made.get();
     universe->tasks.push_back(std::move(made));
     return {};

@@ -107,9 +107,9 @@ void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
   if (peer < channel::first_relay_peer) {
     messenger_->peer_lost(peer, why);
   }
-  if (post_) {
-    post_->poll(0, INT_MAX);  // handles what it sent before it left
-    post_->lost(peer, why);
+  if (mailbox_) {
+    mailbox_->poll(0, INT_MAX);  // handles what it sent before it left
+    mailbox_->lost(peer, why);
   }
   if (relay_start_) {
     if (const Status started = relay_start_->again(peer); !started.ok()) {
@@ -151,8 +151,8 @@ Status Universe::make_messenger(const KnownCosts& costs) {
   connections_->on_returned([this](channel::PeerId peer) {
     if (peer < channel::first_relay_peer) {
       messenger_->peer_returned(peer);
-      if (post_) {
-        post_->returned(peer);
+      if (mailbox_) {
+        mailbox_->returned(peer);
       }
     }
   });
@@ -228,7 +228,7 @@ Universe::~Universe() {
   remote_.reset();
   // Channels also end before the memory that they receive into.
   messenger_.reset();
-  post_.reset();
+  mailbox_.reset();
   engine_.reset();
 }
 
@@ -256,17 +256,17 @@ Result<std::unique_ptr<message::Team>> Universe::reading_team(message::Group& gr
   return std::unique_ptr<message::Team>(std::move(team));
 }
 
-task::Post& Universe::post() {
-  if (!post_) {
+task::Mailbox& Universe::mailbox() {
+  if (!mailbox_) {
     task_environment_ = std::make_unique<TaskEnvironment>(*member_, *engine_, *messenger_);
-    post_ = std::make_unique<task::Post>(*task_environment_);
+    mailbox_ = std::make_unique<task::Mailbox>(*task_environment_);
   }
-  return *post_;
+  return *mailbox_;
 }
 
 task::Areas& Universe::areas() {
   if (!areas_) {
-    areas_ = std::make_unique<task::Areas>(post());
+    areas_ = std::make_unique<task::Areas>(mailbox());
   }
   return *areas_;
 }

@@ -28,7 +28,7 @@
 #include "series/window.hpp"
 #include "series/writer.hpp"
 #include "task/area.hpp"
-#include "task/post.hpp"
+#include "task/mailbox.hpp"
 #include "universe/join.hpp"
 
 namespace couplet::runtime {
@@ -63,7 +63,7 @@ class Universe final {
                                                               const std::vector<exchange::Maker*>& makers);
 
   // Returns the mailbox. It is made at the first call, so that programs without tasks and areas do not pay for it.
-  task::Post& post();
+  task::Mailbox& mailbox();
   task::Areas& areas();
 
   Status progress();
@@ -120,7 +120,7 @@ class Universe final {
   std::unique_ptr<series::Window> window_;
   std::unique_ptr<engine::Source> window_progress_;
   std::unique_ptr<TaskEnvironment> task_environment_;
-  std::unique_ptr<task::Post> post_;
+  std::unique_ptr<task::Mailbox> mailbox_;
   std::unique_ptr<task::Areas> areas_;
   engine::Patience patience_;
   message::Group* own_program_ = nullptr;

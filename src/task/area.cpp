@@ -69,7 +69,7 @@ Area::~Area() {
 }
 
 std::string Area::title() const {
-  return fmt::format("area '{}' of {}", specification_.name, areas_.post_.environment().peer_name(owner_));
+  return fmt::format("area '{}' of {}", specification_.name, areas_.mailbox_.environment().peer_name(owner_));
 }
 
 std::uint64_t Area::bytes() const noexcept {
@@ -90,7 +90,7 @@ Status Area::usable() {
   }
   if (const auto now = os::now_ns(); owner_lost_.ok() && now >= next_look_ns_) {
     next_look_ns_ = now + owner_look_ns;
-    owner_lost_ = areas_.post_.environment().alive(owner_, owner_incarnation_);
+    owner_lost_ = areas_.mailbox_.environment().alive(owner_, owner_incarnation_);
     if (!owner_lost_.ok() && file_) static_cast<void>(file_->remove());  // it could not do that itself
   }
   return owner_lost_.ok() ? unless_closed({}) : owner_lost_.within(fmt::format("{}: its owner is gone", title()));
@@ -183,7 +183,7 @@ Status Area::try_read(const layout::CopyPlan& plan, std::byte* data, std::uint64
   if (wire::area_writer(before) != 0 && !writing_) {
     const auto mark = wire::area_writer(before);
     if (const auto lives = areas_.writers_.lives(mark, owner_); !lives.ok()) {
-      const auto writer = areas_.post_.environment().peer_name(wire::area_mark_rank(mark));
+      const auto writer = areas_.mailbox_.environment().peer_name(wire::area_mark_rank(mark));
       return lives.within(fmt::format("{}: {} died while it wrote it", title(), writer));
     }
     return Code::not_yet;
@@ -237,7 +237,7 @@ Status Area::repeat(const std::function<Status()>& attempt, std::uint64_t deadli
     if (now >= deadline_ns) {
       return fail(Code::timeout, "{}: other processes kept writing it until the timeout", title());
     }
-    auto& engine = areas_.post_.environment().engine();
+    auto& engine = areas_.mailbox_.environment().engine();
     engine.poll();
     if (engine.interrupted(now)) {
       Status ended = engine::error_of(engine.ending());

@@ -1,6 +1,6 @@
 // Areas: memory that its owner exposes, and that others read and write by offset or by box. On the owner's node the
 // owner takes no part: the library's memory is mapped, and the owner's own memory is reached by process_vm_readv and
-// process_vm_writev if that is proven to work. Otherwise the owner serves letters, in any call that it makes. One
+// process_vm_writev if that is proven to work. Otherwise the owner serves messages, in any call that it makes. One
 // process at a time writes a stamped area, and what is read is whole. Other areas are raw memory. No other process
 // writes the owner's memory once close has returned (area_writers.hpp).
 #pragma once
@@ -17,7 +17,7 @@
 #include "os/mapped_file.hpp"
 #include "os/process_memory.hpp"
 #include "task/area_writers.hpp"
-#include "task/post.hpp"
+#include "task/mailbox.hpp"
 #include "wire/area_format.hpp"
 
 namespace couplet::task {
@@ -109,7 +109,7 @@ class Area {
 class Areas final : public Listener {
  public:
   // max_close_wait_ns: how long the close of an own area waits for a process that is writing the owner's memory.
-  explicit Areas(Post& post, std::uint64_t max_close_wait_ns = 5'000'000'000);
+  explicit Areas(Mailbox& mailbox, std::uint64_t max_close_wait_ns = 5'000'000'000);
   ~Areas() override;
 
   // Creates an area. Returns argument, type, shape, limit or no_space, or exists if this process has an area of that
@@ -119,7 +119,7 @@ class Areas final : public Listener {
   // owner's areas; timeout if the owner makes no call; or peer_lost.
   Result<std::unique_ptr<Area>> open(const std::string& name, channel::PeerId owner, std::uint64_t deadline_ns);
 
-  void letter(channel::PeerId source, wire::Letter letter) override;
+  void message(channel::PeerId source, wire::TaskMessage message) override;
   void lost(channel::PeerId peer, const Status& why) override;
 
  private:
@@ -129,20 +129,20 @@ class Areas final : public Listener {
     std::uint64_t number;
     std::string name;
   };
-  struct Call {  // a call that waits for the owner's letter
+  struct Call {  // a call that waits for the owner's message
     channel::PeerId owner = 0;
-    std::optional<wire::Letter> letter;
+    std::optional<wire::TaskMessage> message;
     Status lost;
   };
   void remove_files_of_earlier_lives();
-  void asked(channel::PeerId source, const wire::Letter& letter);
+  void asked(channel::PeerId source, const wire::TaskMessage& message);
   void describe(channel::PeerId target, std::uint64_t number, const Area& area);
-  void serve(channel::PeerId source, wire::Letter letter);
-  void reach(Area& area, const wire::Letter& described);
-  // Sends the letter and waits for the answer.
-  Result<wire::Letter> call(channel::PeerId owner, wire::Letter letter, std::uint64_t deadline_ns);
+  void serve(channel::PeerId source, wire::TaskMessage message);
+  void reach(Area& area, const wire::TaskMessage& described);
+  // Sends the message and waits for the answer.
+  Result<wire::TaskMessage> call(channel::PeerId owner, wire::TaskMessage message, std::uint64_t deadline_ns);
 
-  Post& post_;
+  Mailbox& mailbox_;
   AreaWriters writers_;
   std::uint64_t max_close_wait_ns_;
   std::uint64_t space_;

@@ -17,15 +17,15 @@
 
 namespace couplet::task {
 
-using wire::Letter;
-using wire::LetterKind;
+using wire::TaskMessage;
+using wire::TaskMessageKind;
 
 namespace {
 
 constexpr std::size_t longest_name = 255;
-// The entries of Letter::numbers of `described`, which say where the area is.
+// The entries of TaskMessage::numbers of `described`, which say where the area is.
 enum Described : std::size_t { stamped, process, address, nonce_address, nonce, node, incarnation, shape_start };
-// The entries of Letter::numbers of `read` and `write`: a box as start and stop; or by_offset, offset, count.
+// The entries of TaskMessage::numbers of `read` and `write`: a box as start and stop; or by_offset, offset, count.
 constexpr std::int64_t by_offset = -1;
 
 std::uint64_t make_nonce(const void* where) {
@@ -86,17 +86,17 @@ Status check(const AreaSpecification& wanted) {
 
 }  // namespace
 
-Areas::Areas(Post& post, std::uint64_t max_close_wait_ns)
-    : post_(post),
-      writers_(post.environment()),
+Areas::Areas(Mailbox& mailbox, std::uint64_t max_close_wait_ns)
+    : mailbox_(mailbox),
+      writers_(mailbox.environment()),
       max_close_wait_ns_(max_close_wait_ns),
       space_(space_of("areas", "")),
       nonce_(make_nonce(this)) {
-  static_cast<void>(post_.listen(space_, *this));
+  static_cast<void>(mailbox_.listen(space_, *this));
 }
 
 Areas::~Areas() {
-  post_.forget(space_);
+  mailbox_.forget(space_);
 }
 
 Result<std::unique_ptr<Area>> Areas::create(AreaSpecification specification) {
@@ -106,7 +106,7 @@ Result<std::unique_ptr<Area>> Areas::create(AreaSpecification specification) {
       return fail(Code::exists, "area '{}': this process has one of that name already", specification.name);
     }
   }
-  Environment& environment = post_.environment();
+  Environment& environment = mailbox_.environment();
   std::unique_ptr<Area> area(new Area(*this, std::move(specification)));
   area->owner_ = environment.self();
   area->number_ = next_area_++;
@@ -137,10 +137,10 @@ Result<std::unique_ptr<Area>> Areas::create(AreaSpecification specification) {
 // A process that was killed could not remove the files of its areas, and nobody else knows them by name.
 void Areas::remove_files_of_earlier_lives() {
   if (next_area_ > 1) return;  // it was done for the first area
-  const std::string& directory = post_.environment().node_directory();
+  const std::string& directory = mailbox_.environment().node_directory();
   const auto names = os::list_directory(directory);
   if (!names.ok()) return;  // the creation of the new file says why
-  const std::string prefix = file_prefix(post_.environment().self());
+  const std::string prefix = file_prefix(mailbox_.environment().self());
   for (const std::string& name : *names) {
     if (name.starts_with(prefix)) static_cast<void>(os::remove_file(fmt::format("{}/{}", directory, name)));
   }
@@ -149,63 +149,63 @@ void Areas::remove_files_of_earlier_lives() {
 // ---- finding ----
 
 void Areas::describe(channel::PeerId target, std::uint64_t number, const Area& area) {
-  Letter letter;
-  letter.kind = LetterKind::described;
-  letter.space = space_;
-  letter.number = number;
-  letter.worker = area.number_;
-  letter.type = area.specification_.type;
-  letter.code = 0;
-  letter.text = area.file_->path().substr(area.file_->path().rfind('/') + 1);
+  TaskMessage message;
+  message.kind = TaskMessageKind::described;
+  message.space = space_;
+  message.number = number;
+  message.worker = area.number_;
+  message.type = area.specification_.type;
+  message.code = 0;
+  message.text = area.file_->path().substr(area.file_->path().rfind('/') + 1);
   const bool own_memory = area.specification_.memory != nullptr;
-  letter.numbers = {area.specification_.stamped ? 1 : 0,
-                    ::getpid(),
-                    own_memory ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(area.data_)) : 0,
-                    static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&nonce_)),
-                    static_cast<std::int64_t>(nonce_),
-                    post_.environment().node(),
-                    post_.environment().incarnation(post_.environment().self())};
-  letter.numbers.insert(letter.numbers.end(), area.specification_.shape.begin(), area.specification_.shape.end());
-  static_cast<void>(post_.send(target, letter));
+  message.numbers = {area.specification_.stamped ? 1 : 0,
+                     ::getpid(),
+                     own_memory ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(area.data_)) : 0,
+                     static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&nonce_)),
+                     static_cast<std::int64_t>(nonce_),
+                     mailbox_.environment().node(),
+                     mailbox_.environment().incarnation(mailbox_.environment().self())};
+  message.numbers.insert(message.numbers.end(), area.specification_.shape.begin(), area.specification_.shape.end());
+  static_cast<void>(mailbox_.send(target, message));
 }
 
-void Areas::asked(channel::PeerId source, const Letter& letter) {
+void Areas::asked(channel::PeerId source, const TaskMessage& message) {
   std::string names;
   for (const auto& [number, area] : own_) {
-    if (area->specification_.name == letter.text) {
-      describe(source, letter.number, *area);
+    if (area->specification_.name == message.text) {
+      describe(source, message.number, *area);
       return;
     }
     names += (names.empty() ? "'" : ", '") + area->specification_.name + "'";
   }
-  std::erase_if(questions_, [&](const Question& one) { return one.source == source && one.name == letter.text; });
-  questions_.push_back({source, letter.number, letter.text});
-  Letter unknown;
-  unknown.kind = LetterKind::unknown;
+  std::erase_if(questions_, [&](const Question& one) { return one.source == source && one.name == message.text; });
+  questions_.push_back({source, message.number, message.text});
+  TaskMessage unknown;
+  unknown.kind = TaskMessageKind::unknown;
   unknown.space = space_;
-  unknown.number = letter.number;
-  unknown.text = names.substr(0, wire::largest_letter_text);
-  static_cast<void>(post_.send(source, unknown));
+  unknown.number = message.number;
+  unknown.text = names.substr(0, wire::largest_task_message_text);
+  static_cast<void>(mailbox_.send(source, unknown));
 }
 
 Result<std::unique_ptr<Area>> Areas::open(const std::string& name, channel::PeerId owner, std::uint64_t deadline_ns) {
   if (name.empty() || name.size() > longest_name) {
     return fail(Code::argument, "an area has a name of 1 to {} bytes", longest_name);
   }
-  Letter ask;
-  ask.kind = LetterKind::ask;
+  TaskMessage ask;
+  ask.kind = TaskMessageKind::ask;
   ask.text = name;
   auto answer = call(owner, ask, deadline_ns);
-  if (answer.code() == Code::peer_lost && !post_.environment().gone(owner)) {
+  if (answer.code() == Code::peer_lost && !mailbox_.environment().gone(owner)) {
     answer = call(owner, std::move(ask), deadline_ns);  // that was an earlier life of the owner
   }
-  COUPLET_TRY_VALUE(const Letter described, std::move(answer));
-  const std::string owner_name = post_.environment().peer_name(owner);
-  if (described.kind == LetterKind::unknown) {
+  COUPLET_TRY_VALUE(const TaskMessage described, std::move(answer));
+  const std::string owner_name = mailbox_.environment().peer_name(owner);
+  if (described.kind == TaskMessageKind::unknown) {
     return fail(Code::not_found, "{} has no area '{}'; it has {}", owner_name, name,
                 described.text.empty() ? "none" : described.text);
   }
-  if (described.kind != LetterKind::described || described.numbers.size() <= shape_start) {
+  if (described.kind != TaskMessageKind::described || described.numbers.size() <= shape_start) {
     return fail(Code::protocol, "{} has sent a malformed description of area '{}'", owner_name, name);
   }
   AreaSpecification specification;
@@ -226,8 +226,8 @@ Result<std::unique_ptr<Area>> Areas::open(const std::string& name, channel::Peer
 
 // Maps the area, or reads and writes it in the owner's memory if that is proven to be possible. Otherwise it stays
 // served.
-void Areas::reach(Area& area, const Letter& described) {
-  Environment& environment = post_.environment();
+void Areas::reach(Area& area, const TaskMessage& described) {
+  Environment& environment = mailbox_.environment();
   if (described.numbers[node] != environment.node() || described.text.find('/') != std::string::npos) {
     return;
   }
@@ -259,19 +259,19 @@ void Areas::reach(Area& area, const Letter& described) {
 
 // ---- serving ----
 
-Result<Letter> Areas::call(channel::PeerId owner, Letter letter, std::uint64_t deadline_ns) {
-  const std::uint64_t number = post_.next_number();
-  letter.space = space_;
-  letter.number = number;
-  const bool asking = letter.kind == LetterKind::ask;
+Result<TaskMessage> Areas::call(channel::PeerId owner, TaskMessage message, std::uint64_t deadline_ns) {
+  const std::uint64_t number = mailbox_.next_number();
+  message.space = space_;
+  message.number = number;
+  const bool asking = message.kind == TaskMessageKind::ask;
   calls_[number].owner = owner;
-  Status status = post_.send(owner, letter);
+  Status status = mailbox_.send(owner, message);
   Call& own = calls_[number];
   const auto answered = [&own, asking] {
-    return !own.lost.ok() || (own.letter && !(asking && own.letter->kind == LetterKind::unknown));
+    return !own.lost.ok() || (own.message && !(asking && own.message->kind == TaskMessageKind::unknown));
   };
   if (status.ok() && !answered()) {
-    status = post_.environment().engine().wait(
+    status = mailbox_.environment().engine().wait(
         answered, deadline_ns, [] { return std::string("the owner"); }, nullptr, true);
   }
   Call call = std::move(own);
@@ -280,13 +280,13 @@ Result<Letter> Areas::call(channel::PeerId owner, Letter letter, std::uint64_t d
     return call.lost;
   }
   // This includes an `unknown` that came after the timeout.
-  if (call.letter) {
-    return std::move(*call.letter);
+  if (call.message) {
+    return std::move(*call.message);
   }
   if (status.code() == Code::timeout) {
     return fail(Code::timeout,
                 "{}, the owner of area '{}', does not answer: it has made no area, or is in no call of the library",
-                post_.environment().peer_name(owner), letter.text);
+                mailbox_.environment().peer_name(owner), message.text);
   }
   return status;
 }
@@ -294,19 +294,19 @@ Result<Letter> Areas::call(channel::PeerId owner, Letter letter, std::uint64_t d
 Status Area::served(const Part& part, std::byte* out, const std::byte* in, std::uint64_t deadline_ns,
                     std::uint64_t* stamp) {
   COUPLET_TRY_VALUE(const auto copy, plan(part));
-  Letter letter;
-  letter.kind = in == nullptr ? LetterKind::read : LetterKind::write;
-  letter.worker = number_;
-  letter.text = specification_.name;
-  letter.type = specification_.type;
-  letter.numbers = encode_part(part);
+  TaskMessage message;
+  message.kind = in == nullptr ? TaskMessageKind::read : TaskMessageKind::write;
+  message.worker = number_;
+  message.text = specification_.name;
+  message.type = specification_.type;
+  message.numbers = encode_part(part);
   if (in != nullptr) {
-    letter.payload.assign(reinterpret_cast<const char*>(in), copy.bytes());
-    letter.big_endian = wire::own_big_endian;
+    message.payload.assign(reinterpret_cast<const char*>(in), copy.bytes());
+    message.big_endian = wire::own_big_endian;
   }
   return repeat(
       [&]() -> Status {
-        COUPLET_TRY_VALUE(Letter back, areas_.call(owner_, letter, deadline_ns));
+        COUPLET_TRY_VALUE(TaskMessage back, areas_.call(owner_, message, deadline_ns));
         if (back.code != COUPLET_OK) {
           return back.status();
         }
@@ -328,42 +328,42 @@ Status Area::served(const Part& part, std::byte* out, const std::byte* in, std::
       deadline_ns);
 }
 
-void Areas::serve(channel::PeerId source, Letter letter) {
-  Letter back;
-  back.kind = LetterKind::served;
+void Areas::serve(channel::PeerId source, TaskMessage message) {
+  TaskMessage back;
+  back.kind = TaskMessageKind::served;
   back.space = space_;
-  back.number = letter.number;
-  back.type = letter.type;
+  back.number = message.number;
+  back.type = message.type;
   back.big_endian = wire::own_big_endian;
   std::uint64_t stamp = 0;
-  const auto found = own_.find(letter.worker);
+  const auto found = own_.find(message.worker);
   const auto work = [&]() -> Status {
-    if (found == own_.end() || found->second->specification_.name != letter.text) {
+    if (found == own_.end() || found->second->specification_.name != message.text) {
       return fail(Code::not_found, "{} has no area '{}' any more",
-                  post_.environment().peer_name(post_.environment().self()), letter.text);
+                  mailbox_.environment().peer_name(mailbox_.environment().self()), message.text);
     }
     Area& area = *found->second;
-    COUPLET_TRY_VALUE(const Part part, decode_part(letter.numbers));
+    COUPLET_TRY_VALUE(const Part part, decode_part(message.numbers));
     COUPLET_TRY_VALUE(const auto copy, area.plan(part));
-    if (letter.type != area.specification_.type) {
+    if (message.type != area.specification_.type) {
       return fail(Code::type, "{}: the request is for elements of another type", area.title());
     }
     if (area.writing_) {  // the owner is between begin and end, so others wait
       return Code::not_yet;
     }
-    if (letter.kind == LetterKind::read) {
+    if (message.kind == TaskMessageKind::read) {
       back.payload.resize(copy.bytes());
       return area.try_read(copy, reinterpret_cast<std::byte*>(back.payload.data()), &stamp);
     }
-    if (letter.payload.size() != copy.bytes()) {
+    if (message.payload.size() != copy.bytes()) {
       return fail(Code::protocol, "{}: {} bytes were sent, but the part to write has {} bytes", area.title(),
-                  letter.payload.size(), copy.bytes());
+                  message.payload.size(), copy.bytes());
     }
-    if (letter.big_endian != wire::own_big_endian) {
-      message::swap_numbers(reinterpret_cast<std::byte*>(letter.payload.data()), letter.payload.size(),
-                            find_type(letter.type)->swap_bytes);
+    if (message.big_endian != wire::own_big_endian) {
+      message::swap_numbers(reinterpret_cast<std::byte*>(message.payload.data()), message.payload.size(),
+                            find_type(message.type)->swap_bytes);
     }
-    return area.try_write(copy, reinterpret_cast<const std::byte*>(letter.payload.data()), &stamp);
+    return area.try_write(copy, reinterpret_cast<const std::byte*>(message.payload.data()), &stamp);
   };
   const Status status = work();
   back.code = static_cast<std::int32_t>(status.code());
@@ -372,29 +372,29 @@ void Areas::serve(channel::PeerId source, Letter letter) {
     back.payload.clear();
   }
   back.numbers.push_back(static_cast<std::int64_t>(stamp));
-  static_cast<void>(post_.send(source, back));
+  static_cast<void>(mailbox_.send(source, back));
 }
 
-void Areas::letter(channel::PeerId source, Letter letter) {
-  switch (letter.kind) {
-    case LetterKind::ask:
-      asked(source, letter);
+void Areas::message(channel::PeerId source, TaskMessage message) {
+  switch (message.kind) {
+    case TaskMessageKind::ask:
+      asked(source, message);
       return;
-    case LetterKind::read:
-    case LetterKind::write:
-      serve(source, std::move(letter));
+    case TaskMessageKind::read:
+    case TaskMessageKind::write:
+      serve(source, std::move(message));
       return;
-    case LetterKind::described:
-    case LetterKind::unknown:
-    case LetterKind::served: {
-      const auto found = calls_.find(letter.number);
+    case TaskMessageKind::described:
+    case TaskMessageKind::unknown:
+    case TaskMessageKind::served: {
+      const auto found = calls_.find(message.number);
       if (found != calls_.end() && found->second.owner == source) {
-        found->second.letter = std::move(letter);
+        found->second.message = std::move(message);
       }
       return;
     }
     default:
-      return;  // the other letters do not concern areas
+      return;  // the other messages do not concern areas
   }
 }
 

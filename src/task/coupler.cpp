@@ -5,18 +5,18 @@
 
 namespace couplet::task {
 
-using wire::Letter;
-using wire::LetterKind;
+using wire::TaskMessage;
+using wire::TaskMessageKind;
 
-Coupler::Coupler(Post& post, std::string name, CouplerOptions options)
-    : post_(post), name_(std::move(name)), space_(space_of("tasks", name_)), options_(std::move(options)) {}
+Coupler::Coupler(Mailbox& mailbox, std::string name, CouplerOptions options)
+    : mailbox_(mailbox), name_(std::move(name)), space_(space_of("tasks", name_)), options_(std::move(options)) {}
 
-Result<std::unique_ptr<Coupler>> Coupler::open(Post& post, const std::string& name, const std::string& couplers,
+Result<std::unique_ptr<Coupler>> Coupler::open(Mailbox& mailbox, const std::string& name, const std::string& couplers,
                                                CouplerOptions options) {
-  std::unique_ptr<Coupler> made(new Coupler(post, name, std::move(options)));
+  std::unique_ptr<Coupler> made(new Coupler(mailbox, name, std::move(options)));
   made->closed_ = true;
   COUPLET_TRY(made->find_members(couplers));
-  if (!post.listen(made->space_, *made).ok()) {
+  if (!mailbox.listen(made->space_, *made).ok()) {
     return fail(Code::exists, "tasks '{}': this process has opened them already", name);
   }
   made->closed_ = false;
@@ -30,7 +30,7 @@ Status Coupler::find_members(const std::string& couplers) {
   }
   const auto add = [&](const std::vector<std::string>& names, std::set<channel::PeerId>& ranks) -> Status {
     for (const auto& program_name : names) {
-      auto program = find_program(post_.environment(), program_name);
+      auto program = find_program(mailbox_.environment(), program_name);
       if (!program) {
         return program.status().within(fmt::format("tasks '{}'", name_));
       }
@@ -46,7 +46,7 @@ Status Coupler::find_members(const std::string& couplers) {
   auto& rest = options_.requesters.empty() ? requester_ranks_ : worker_ranks_;
   const auto& named = options_.requesters.empty() ? worker_ranks_ : requester_ranks_;
   if (options_.requesters.empty() || options_.workers.empty()) {
-    for (const auto& program : post_.environment().programs()) {
+    for (const auto& program : mailbox_.environment().programs()) {
       for (const channel::PeerId peer : ranks_of(program)) {
         if (!own.contains(peer) && !named.contains(peer)) {
           rest.insert(peer);
@@ -54,7 +54,7 @@ Status Coupler::find_members(const std::string& couplers) {
       }
     }
   }
-  const auto gone = [&](channel::PeerId peer) { return post_.environment().gone(peer); };
+  const auto gone = [&](channel::PeerId peer) { return mailbox_.environment().gone(peer); };
   std::erase_if(requester_ranks_, gone);
   std::erase_if(worker_ranks_, gone);
   return {};
@@ -89,7 +89,7 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
     return in_hand == entries_.size() && parked_.empty();
   };
   if (!something()) {
-    const Status waited = post_.environment().engine().wait(
+    const Status waited = mailbox_.environment().engine().wait(
         something, deadline_ns, [] { return std::string("a request"); }, nullptr, true);
     if (!waited.ok()) {
       return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
@@ -109,8 +109,8 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
   inbox_.pop_front();
   Entry& entry = entries_.at(id);
   entry.stage = Stage::held;
-  own_byte_order(entry.letter);
-  incoming = view_of(entry.letter, id);
+  own_byte_order(entry.message);
+  incoming = view_of(entry.message, id);
   return {};
 }
 
@@ -121,11 +121,11 @@ Status Coupler::dispatch(std::uint64_t id, std::int32_t worker, const Content& c
   }
   COUPLET_TRY(check_content(content, worker, fmt::format("tasks '{}', task {}", name_, id)));
   COUPLET_TRY(find_workers(worker));
-  Letter fresh;
-  fresh.source = entry->letter.source;
+  TaskMessage fresh;
+  fresh.source = entry->message.source;
   // The content may be the entry's own.
   set_content(fresh, content);
-  entry->letter = std::move(fresh);
+  entry->message = std::move(fresh);
   return dispatch(id, worker);
 }
 
@@ -153,13 +153,13 @@ Status Coupler::run(std::uint64_t deadline_ns) {
   automatic_ = true;
   for (const std::uint64_t id : std::exchange(inbox_, {})) {
     const auto entry = entries_.find(id);
-    const Status status = enqueue(entry, entry->second.letter.worker);
+    const Status status = enqueue(entry, entry->second.message.worker);
     if (!status.ok()) {
       finish(id, status);
     }
   }
   pump();
-  const Status waited = post_.environment().engine().wait(
+  const Status waited = mailbox_.environment().engine().wait(
       [this] { return over(); }, deadline_ns, [] { return std::string("the requesters to close"); }, nullptr, true);
   automatic_ = false;
   if (!waited.ok()) {
@@ -181,27 +181,28 @@ Status Coupler::close() {
   if (closed_) {
     return {};
   }
-  const std::string self = post_.environment().peer_name(post_.environment().self());
-  for (auto& [source, letter] : parked_) {
-    answer(source, LetterKind::taken, letter.number, fail(Code::peer_lost, "{} no longer dispatches tasks", self));
+  const std::string self = mailbox_.environment().peer_name(mailbox_.environment().self());
+  for (auto& [source, message] : parked_) {
+    answer(source, TaskMessageKind::taken, message.number,
+           fail(Code::peer_lost, "{} no longer dispatches tasks", self));
   }
   parked_.clear();
   while (!entries_.empty()) {
     finish(entries_.begin()->first, fail(Code::peer_lost, "{} has closed before the task was done", self));
   }
   say_end();
-  post_.end(space_);
+  mailbox_.end(space_);
   closed_ = true;
   return {};
 }
 
 void Coupler::say_end() {
-  Letter letter;
-  letter.kind = LetterKind::end;
-  letter.space = space_;
+  TaskMessage message;
+  message.kind = TaskMessageKind::end;
+  message.space = space_;
   for (WorkerGroup& group : groups_) {
     if (!group.gone) {
-      static_cast<void>(post_.send(group.leader, letter));
+      static_cast<void>(mailbox_.send(group.leader, message));
     }
   }
 }

@@ -30,7 +30,7 @@ struct CouplerOptions {
 class Coupler final : public Listener {
  public:
   // Opens the tasks. Returns not_found; argument if neither requesters nor workers are named; or exists.
-  static Result<std::unique_ptr<Coupler>> open(Post& post, const std::string& name, const std::string& couplers,
+  static Result<std::unique_ptr<Coupler>> open(Mailbox& mailbox, const std::string& name, const std::string& couplers,
                                                CouplerOptions options);
   ~Coupler() override;
 
@@ -54,7 +54,7 @@ class Coupler final : public Listener {
   // Tells the workers that nothing further comes, and the requesters whose tasks are not done that they will not be.
   Status close();
 
-  void letter(channel::PeerId source, wire::Letter letter) override;
+  void message(channel::PeerId source, wire::TaskMessage message) override;
   void lost(channel::PeerId peer, const Status& why) override;
 
  private:
@@ -63,7 +63,7 @@ class Coupler final : public Listener {
     Stage stage = Stage::inbox;
     channel::PeerId requester = 0;
     std::uint64_t number = 0;  // the requester's number
-    wire::Letter letter;
+    wire::TaskMessage message;
     std::size_t group = 0;  // the group that does it
   };
   struct WorkerGroup {
@@ -76,15 +76,15 @@ class Coupler final : public Listener {
   };
   using Entries = std::map<std::uint64_t, Entry>;
 
-  Coupler(Post& post, std::string name, CouplerOptions options);
+  Coupler(Mailbox& mailbox, std::string name, CouplerOptions options);
   Status find_members(const std::string& couplers);
 
-  void submitted(channel::PeerId source, wire::Letter letter);
-  void accept(channel::PeerId source, wire::Letter letter);
-  void answer(channel::PeerId requester, wire::LetterKind kind, std::uint64_t number, const Status& status);
+  void submitted(channel::PeerId source, wire::TaskMessage message);
+  void accept(channel::PeerId source, wire::TaskMessage message);
+  void answer(channel::PeerId requester, wire::TaskMessageKind kind, std::uint64_t number, const Status& status);
   void withdrawn(channel::PeerId source, std::uint64_t number);
-  void greeted(channel::PeerId source, const wire::Letter& letter);
-  void finished_work(channel::PeerId source, const wire::Letter& letter);
+  void greeted(channel::PeerId source, const wire::TaskMessage& message);
+  void finished_work(channel::PeerId source, const wire::TaskMessage& message);
   void left(channel::PeerId source);
   void give_back(WorkerGroup& group, const Status& why, bool may_retry);
 
@@ -101,7 +101,7 @@ class Coupler final : public Listener {
   void say_end();
   Entry* held(std::uint64_t id);
 
-  Post& post_;
+  Mailbox& mailbox_;
   std::string name_;
   std::uint64_t space_;
   CouplerOptions options_;
@@ -110,7 +110,7 @@ class Coupler final : public Listener {
   Entries entries_;
   std::deque<std::uint64_t> inbox_;
   std::map<std::int32_t, std::deque<std::uint64_t>> queues_;  // by worker id
-  std::deque<std::pair<channel::PeerId, wire::Letter>> parked_;
+  std::deque<std::pair<channel::PeerId, wire::TaskMessage>> parked_;
   std::vector<WorkerGroup> groups_;
   std::uint64_t idle_clock_ = 0;
   std::int32_t last_worker_ = any_worker;  // for round robin

@@ -5,28 +5,29 @@
 
 namespace couplet::task {
 
-using wire::Letter;
-using wire::LetterKind;
+using wire::TaskMessage;
+using wire::TaskMessageKind;
 
 namespace {
 
-constexpr std::int32_t wait_for_room = 1;  // used in Letter::code of a submit
+constexpr std::int32_t wait_for_room = 1;  // used in TaskMessage::code of a submit
 
 }  // namespace
 
-Requester::Requester(Post& post, std::string name, std::vector<channel::PeerId> couplers)
-    : post_(post), name_(std::move(name)), space_(space_of("tasks", name_)), couplers_(std::move(couplers)) {
-  turn_ = post_.environment().self() % couplers_.size();
+Requester::Requester(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers)
+    : mailbox_(mailbox), name_(std::move(name)), space_(space_of("tasks", name_)), couplers_(std::move(couplers)) {
+  turn_ = mailbox_.environment().self() % couplers_.size();
 }
 
-Result<std::unique_ptr<Requester>> Requester::open(Post& post, const std::string& name, const std::string& couplers) {
+Result<std::unique_ptr<Requester>> Requester::open(Mailbox& mailbox, const std::string& name,
+                                                   const std::string& couplers) {
   const auto context = [&] { return fmt::format("tasks '{}'", name); };
-  auto program = find_program(post.environment(), couplers);
+  auto program = find_program(mailbox.environment(), couplers);
   if (!program) {
     return program.status().within(context());
   }
-  std::unique_ptr<Requester> made(new Requester(post, name, ranks_of(**program)));
-  if (!post.listen(made->space_, *made).ok()) {
+  std::unique_ptr<Requester> made(new Requester(mailbox, name, ranks_of(**program)));
+  if (!mailbox.listen(made->space_, *made).ok()) {
     made->closed_ = true;
     return fail(Code::exists, "{}: this process has opened them already", context());
   }
@@ -40,43 +41,43 @@ Requester::~Requester() {
 Result<channel::PeerId> Requester::choose_coupler() {
   for (std::size_t tried = 0; tried < couplers_.size(); ++tried) {
     const channel::PeerId coupler = couplers_[turn_++ % couplers_.size()];
-    if (!post_.environment().gone(coupler)) {
+    if (!mailbox_.environment().gone(coupler)) {
       return coupler;
     }
   }
   return fail(Code::peer_lost, "tasks '{}': no coupler is left, {} was the last", name_,
-              post_.environment().peer_name(couplers_.back()));
+              mailbox_.environment().peer_name(couplers_.back()));
 }
 
 Status Requester::wait_until(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what) {
   if (done()) {
     return {};
   }
-  return post_.environment().engine().wait(
+  return mailbox_.environment().engine().wait(
       done, deadline_ns, [&] { return what; }, nullptr, true);
 }
 
 // Offers the task until the coupler has taken it, has refused it, or is gone (then task.done is set, and not taken).
-Status Requester::offer(Task& task, const Letter& letter, std::uint64_t deadline_ns) {
-  COUPLET_TRY(post_.send(task.coupler, letter));
-  const auto answered = [&task, patient = letter.code == wait_for_room] {
+Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t deadline_ns) {
+  COUPLET_TRY(mailbox_.send(task.coupler, message));
+  const auto answered = [&task, patient = message.code == wait_for_room] {
     return task.taken || task.done || (task.parked && !patient);
   };
   Status waited = wait_until(answered, deadline_ns, "a coupler");
   if (waited.ok() && (task.taken || task.done)) {
     return {};
   }
-  Letter withdraw;
-  withdraw.kind = LetterKind::withdraw;
+  TaskMessage withdraw;
+  withdraw.kind = TaskMessageKind::withdraw;
   withdraw.space = space_;
   withdraw.number = task.number;
-  static_cast<void>(post_.send(task.coupler, withdraw));
+  static_cast<void>(mailbox_.send(task.coupler, withdraw));
   if (task.parked && (waited.ok() || waited.code() == Code::timeout)) {
     return Code::full;
   }
   if (waited.code() == Code::timeout) {
     return fail(Code::timeout, "tasks '{}': {} has not taken the request in time; it must call next or run", name_,
-                post_.environment().peer_name(task.coupler));
+                mailbox_.environment().peer_name(task.coupler));
   }
   return waited;
 }
@@ -86,30 +87,30 @@ Status Requester::submit(std::int32_t worker, const Content& content, std::uint6
     return fail(Code::state, "tasks '{}' are closed", name_);
   }
   COUPLET_TRY(check_content(content, worker, fmt::format("tasks '{}'", name_)));
-  Letter letter;
-  letter.kind = LetterKind::submit;
-  letter.space = space_;
-  letter.worker = worker;
-  letter.source = static_cast<std::int32_t>(post_.environment().self());
-  letter.code = deadline_ns > os::now_ns() ? wait_for_room : 0;
-  set_content(letter, content);
+  TaskMessage message;
+  message.kind = TaskMessageKind::submit;
+  message.space = space_;
+  message.worker = worker;
+  message.source = static_cast<std::int32_t>(mailbox_.environment().self());
+  message.code = deadline_ns > os::now_ns() ? wait_for_room : 0;
+  set_content(message, content);
   for (std::size_t attempt = 1;; ++attempt) {
     COUPLET_TRY_VALUE(const channel::PeerId coupler, choose_coupler());
-    letter.number = post_.next_number();
-    auto& made = tasks_[letter.number] = std::make_unique<Task>();
+    message.number = mailbox_.next_number();
+    auto& made = tasks_[message.number] = std::make_unique<Task>();
     made->owner = this;
-    made->number = letter.number;
+    made->number = message.number;
     made->coupler = coupler;
     made->kept = true;
     // A coupler that is asked not to wait for room still needs some time to answer.
     constexpr double answer_s = 10;
     const Status offered =
-        offer(*made, letter, letter.code == wait_for_room ? deadline_ns : os::deadline_after(answer_s));
+        offer(*made, message, message.code == wait_for_room ? deadline_ns : os::deadline_after(answer_s));
     const bool again = offered.code() == Code::peer_lost ||
                        (offered.ok() && made->done && !made->taken && made->status.code() == Code::peer_lost);
     Status objection = offered.ok() && made->done && !made->taken ? made->status : offered;
     if (again || !objection.ok()) {
-      tasks_.erase(letter.number);
+      tasks_.erase(message.number);
       if (again && attempt <= couplers_.size()) {
         continue;  // another coupler may take it, or this one, if it was started again
       }
@@ -160,7 +161,7 @@ Status Requester::test(Task** task) {
     return {};
   }
   if (!(*task)->done) {
-    post_.environment().engine().poll();
+    mailbox_.environment().engine().poll();
   }
   return (*task)->done ? collect(task) : Status(Code::not_yet);
 }
@@ -186,31 +187,31 @@ Status Requester::close() {
     return {};
   }
   closed_ = true;
-  Letter letter;
-  letter.kind = LetterKind::closed;
-  letter.space = space_;
-  letter.number = post_.next_number();
+  TaskMessage message;
+  message.kind = TaskMessageKind::closed;
+  message.space = space_;
+  message.number = mailbox_.next_number();
   for (const channel::PeerId coupler : couplers_) {
-    static_cast<void>(post_.send(coupler, letter));  // a coupler that is gone need not know
+    static_cast<void>(mailbox_.send(coupler, message));  // a coupler that is gone need not know
   }
-  post_.forget(space_);
+  mailbox_.forget(space_);
   return unheard_.ok() ? Status() : unheard_.within(fmt::format("tasks '{}': a task without a handle", name_));
 }
 
-void Requester::letter(channel::PeerId source, Letter letter) {
-  const auto found = tasks_.find(letter.number);
+void Requester::message(channel::PeerId source, TaskMessage message) {
+  const auto found = tasks_.find(message.number);
   if (found == tasks_.end() || found->second->coupler != source || found->second->done) {
     return;
   }
   Task& task = *found->second;
-  if (letter.kind == LetterKind::finished) {
-    conclude(task, letter.status());
-  } else if (letter.kind == LetterKind::taken && letter.code == COUPLET_FULL) {
+  if (message.kind == TaskMessageKind::finished) {
+    conclude(task, message.status());
+  } else if (message.kind == TaskMessageKind::taken && message.code == COUPLET_FULL) {
     task.parked = true;
-  } else if (letter.kind == LetterKind::taken) {
-    task.taken = letter.code == COUPLET_OK;
+  } else if (message.kind == TaskMessageKind::taken) {
+    task.taken = message.code == COUPLET_OK;
     if (!task.taken) {
-      conclude(task, letter.status());
+      conclude(task, message.status());
     }
   }
 }

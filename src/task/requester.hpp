@@ -31,7 +31,8 @@ class Requester final : public Listener {
  public:
   // Opens the tasks. `couplers` is the program whose ranks dispatch. Returns not_found, or exists if they are open
   // under this name already.
-  static Result<std::unique_ptr<Requester>> open(Post& post, const std::string& name, const std::string& couplers);
+  static Result<std::unique_ptr<Requester>> open(Mailbox& mailbox, const std::string& name,
+                                                 const std::string& couplers);
   ~Requester() override;
 
   // Submits a request. Blocks until a coupler has taken it; the content may then be changed. `task` may be nullptr:
@@ -51,18 +52,18 @@ class Requester final : public Listener {
 
   void* owner = nullptr;  // for the layer above: the owner of its handle
 
-  void letter(channel::PeerId source, wire::Letter letter) override;
+  void message(channel::PeerId source, wire::TaskMessage message) override;
   void lost(channel::PeerId peer, const Status& why) override;
 
  private:
-  Requester(Post& post, std::string name, std::vector<channel::PeerId> couplers);
+  Requester(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers);
   Result<channel::PeerId> choose_coupler();
-  Status offer(Task& task, const wire::Letter& letter, std::uint64_t deadline_ns);
+  Status offer(Task& task, const wire::TaskMessage& message, std::uint64_t deadline_ns);
   void conclude(Task& task, Status status);
   Status collect(Task** task);
   Status wait_until(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what);
 
-  Post& post_;
+  Mailbox& mailbox_;
   std::string name_;
   std::uint64_t space_;
   std::vector<channel::PeerId> couplers_;

@@ -27,26 +27,26 @@ Status check_content(const Content& content, std::int32_t worker, std::string_vi
   return {};
 }
 
-void set_content(wire::Letter& letter, const Content& content) {
-  letter.numbers.assign(content.parameters.begin(), content.parameters.end());
-  letter.type = content.type;
-  letter.payload.assign(static_cast<const char*>(content.payload),
-                        content.count * find_type(content.type)->element_bytes);
-  letter.big_endian = wire::own_big_endian;
+void set_content(wire::TaskMessage& message, const Content& content) {
+  message.numbers.assign(content.parameters.begin(), content.parameters.end());
+  message.type = content.type;
+  message.payload.assign(static_cast<const char*>(content.payload),
+                         content.count * find_type(content.type)->element_bytes);
+  message.big_endian = wire::own_big_endian;
 }
 
-void own_byte_order(wire::Letter& letter) {
-  if (letter.big_endian != wire::own_big_endian) {
-    message::swap_numbers(reinterpret_cast<std::byte*>(letter.payload.data()), letter.payload.size(),
-                          find_type(letter.type)->swap_bytes);
-    letter.big_endian = wire::own_big_endian;
+void own_byte_order(wire::TaskMessage& message) {
+  if (message.big_endian != wire::own_big_endian) {
+    message::swap_numbers(reinterpret_cast<std::byte*>(message.payload.data()), message.payload.size(),
+                          find_type(message.type)->swap_bytes);
+    message.big_endian = wire::own_big_endian;
   }
 }
 
-Incoming view_of(const wire::Letter& letter, std::uint64_t id) {
-  const std::uint64_t count = letter.payload.size() / find_type(letter.type)->element_bytes;
-  return {id,    letter.source, letter.worker, letter.numbers, count > 0 ? letter.payload.data() : nullptr,
-          count, letter.type};
+Incoming view_of(const wire::TaskMessage& message, std::uint64_t id) {
+  const std::uint64_t count = message.payload.size() / find_type(message.type)->element_bytes;
+  return {id,    message.source, message.worker, message.numbers, count > 0 ? message.payload.data() : nullptr,
+          count, message.type};
 }
 
 Status check_expectation(const Incoming& incoming, const Expectation& expected) {

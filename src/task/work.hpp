@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.hpp"
-#include "task/post.hpp"
+#include "task/mailbox.hpp"
 
 namespace couplet::task {
 
@@ -27,9 +27,9 @@ struct Content {
 // Returns type, or argument if there are too many parameters, the payload has no memory, or the worker id is out of
 // range.
 [[nodiscard]] Status check_content(const Content& content, std::int32_t worker, std::string_view what);
-void set_content(wire::Letter& letter, const Content& content);
+void set_content(wire::TaskMessage& message, const Content& content);
 // Converts the payload to this host's byte order.
-void own_byte_order(wire::Letter& letter);
+void own_byte_order(wire::TaskMessage& message);
 
 // A task that a coupler or a worker has taken. Its memory belongs to the task message in which it came.
 struct Incoming {
@@ -41,7 +41,7 @@ struct Incoming {
   std::uint64_t count = 0;
   couplet_type type = COUPLET_BYTE;
 };
-[[nodiscard]] Incoming view_of(const wire::Letter& letter, std::uint64_t id);
+[[nodiscard]] Incoming view_of(const wire::TaskMessage& message, std::uint64_t id);
 
 // What a worker expects of a task. -1 accepts anything.
 struct Expectation {

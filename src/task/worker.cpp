@@ -8,21 +8,21 @@
 
 namespace couplet::task {
 
-using wire::Letter;
-using wire::LetterKind;
+using wire::TaskMessage;
+using wire::TaskMessageKind;
 
-Worker::Worker(Post& post, std::string name, std::vector<channel::PeerId> couplers)
-    : post_(post), name_(std::move(name)), space_(space_of("tasks", name_)), couplers_(std::move(couplers)) {}
+Worker::Worker(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers)
+    : mailbox_(mailbox), name_(std::move(name)), space_(space_of("tasks", name_)), couplers_(std::move(couplers)) {}
 
-Result<std::unique_ptr<Worker>> Worker::open(Post& post, const std::string& name, const std::string& couplers,
+Result<std::unique_ptr<Worker>> Worker::open(Mailbox& mailbox, const std::string& name, const std::string& couplers,
                                              const WorkerOptions& options) {
-  auto program = find_program(post.environment(), couplers);
+  auto program = find_program(mailbox.environment(), couplers);
   if (!program) {
     return program.status().within(fmt::format("tasks '{}'", name));
   }
-  std::unique_ptr<Worker> made(new Worker(post, name, ranks_of(**program)));
+  std::unique_ptr<Worker> made(new Worker(mailbox, name, ranks_of(**program)));
   COUPLET_TRY(made->join_group(options));
-  if (!post.listen(made->space_, *made).ok()) {
+  if (!mailbox.listen(made->space_, *made).ok()) {
     return fail(Code::exists, "tasks '{}': this process has opened them already", name);
   }
   made->closed_ = false;
@@ -34,7 +34,7 @@ Result<std::unique_ptr<Worker>> Worker::open(Post& post, const std::string& name
 }
 
 Status Worker::join_group(const WorkerOptions& options) {
-  Environment& environment = post_.environment();
+  Environment& environment = mailbox_.environment();
   const universe::ProgramInfo* own = nullptr;
   for (const auto& program : environment.programs()) {
     const auto self = static_cast<std::int32_t>(environment.self());
@@ -69,25 +69,25 @@ Status Worker::join_group(const WorkerOptions& options) {
   return {};
 }
 
-Letter Worker::greeting() {
+TaskMessage Worker::greeting() {
   std::int32_t program_id = 0;
-  const auto& programs = post_.environment().programs();
+  const auto& programs = mailbox_.environment().programs();
   for (std::size_t index = 0; index < programs.size(); ++index) {
     if (programs[index].first_rank <= ranks_.front()) {
       program_id = static_cast<std::int32_t>(index);
     }
   }
-  Letter hello;
-  hello.kind = LetterKind::hello;
+  TaskMessage hello;
+  hello.kind = TaskMessageKind::hello;
   hello.space = space_;
-  hello.number = post_.next_number();
+  hello.number = mailbox_.next_number();
   hello.worker = id_ == any_worker ? program_id : id_;
   hello.numbers.assign(ranks_.begin(), ranks_.end());
   return hello;
 }
 
 void Worker::greet(channel::PeerId coupler) {
-  if (team_->rank() == 0 && post_.send(coupler, greeting()).ok()) {
+  if (team_->rank() == 0 && mailbox_.send(coupler, greeting()).ok()) {
     open_couplers_.insert(coupler);
   }
 }
@@ -100,7 +100,7 @@ Worker::~Worker() {
 Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   const auto something = [this] { return !orders_.empty() || open_couplers_.empty(); };
   if (!something()) {
-    const Status waited = post_.environment().engine().wait(
+    const Status waited = mailbox_.environment().engine().wait(
         something, deadline_ns, [] { return std::string("a task"); }, nullptr, true);
     if (!waited.ok()) {
       return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
@@ -112,10 +112,10 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   current_ = std::move(orders_.front());
   orders_.pop_front();
   working_ = true;
-  const Status fits = check_expectation(view_of(current_.letter, current_.letter.number), expected);
+  const Status fits = check_expectation(view_of(current_.message, current_.message.number), expected);
   if (!fits.ok()) {
-    const auto source = static_cast<channel::PeerId>(current_.letter.source);
-    Status named = fits.within(fmt::format("tasks '{}': task of {}", name_, post_.environment().peer_name(source)));
+    const auto source = static_cast<channel::PeerId>(current_.message.source);
+    Status named = fits.within(fmt::format("tasks '{}': task of {}", name_, mailbox_.environment().peer_name(source)));
     report(named);
     working_ = false;
     return named;
@@ -130,10 +130,10 @@ Status Worker::share(const Status& found) {
   }
   std::string image;
   if (team_->rank() == 0) {
-    Letter letter = found.ok() ? current_.letter : Letter{};
-    letter.code = static_cast<std::int32_t>(found.code());
-    letter.text = found.error() ? found.text() : std::string();
-    image = wire::encode_letter(letter);
+    TaskMessage message = found.ok() ? current_.message : TaskMessage{};
+    message.code = static_cast<std::int32_t>(found.code());
+    message.text = found.error() ? found.text() : std::string();
+    image = wire::encode_task_message(message);
   }
   const auto images = team_->gather(image, os::never);
   if (!images.ok()) {
@@ -144,9 +144,9 @@ Status Worker::share(const Status& found) {
   if (team_->rank() == 0) {
     return found;
   }
-  COUPLET_TRY_VALUE(current_.letter, wire::decode_letter(images.value().front()));
-  working_ = current_.letter.code == COUPLET_OK;
-  return working_ ? Status() : current_.letter.status();
+  COUPLET_TRY_VALUE(current_.message, wire::decode_task_message(images.value().front()));
+  working_ = current_.message.code == COUPLET_OK;
+  return working_ ? Status() : current_.message.status();
 }
 
 // Returns the error of the first rank that has refused the call: only rank 0 says something else. A task that rank 0
@@ -156,7 +156,7 @@ Status Worker::find_refusal(const std::vector<std::string>& images) {
     if (images[rank].empty()) {
       continue;
     }
-    COUPLET_TRY_VALUE(const Letter said, wire::decode_letter(images[rank]));
+    COUPLET_TRY_VALUE(const TaskMessage said, wire::decode_task_message(images[rank]));
     if (working_ && team_->rank() == 0) {
       orders_.push_front(std::move(current_));
     }
@@ -172,10 +172,10 @@ Status Worker::refuse(const Status& why) {
   }
   const Status named = why.within(fmt::format("tasks '{}': rank {} of the worker group", name_, team_->rank()));
   return told_to_all([&]() -> Status {
-    Letter letter;
-    letter.code = static_cast<std::int32_t>(named.code());
-    letter.text = named.text();
-    const auto images = team_->gather(wire::encode_letter(letter), os::never);
+    TaskMessage message;
+    message.code = static_cast<std::int32_t>(named.code());
+    message.text = named.text();
+    const auto images = team_->gather(wire::encode_task_message(message), os::never);
     return images.ok() ? why : images.status();
   });
 }
@@ -188,19 +188,19 @@ Status Worker::next(const Expectation& expected, std::uint64_t deadline_ns, Inco
     return fail(Code::state, "tasks '{}': the task in hand has to be completed first", name_);
   }
   COUPLET_TRY(told_to_all([&] { return share(team_->rank() == 0 ? take(expected, deadline_ns) : Status()); }));
-  own_byte_order(current_.letter);
-  incoming = view_of(current_.letter, current_.letter.number);
+  own_byte_order(current_.message);
+  incoming = view_of(current_.message, current_.message.number);
   return {};
 }
 
 void Worker::report(const Status& outcome) {
-  Letter done;
-  done.kind = LetterKind::done;
+  TaskMessage done;
+  done.kind = TaskMessageKind::done;
   done.space = space_;
-  done.number = current_.letter.number;
+  done.number = current_.message.number;
   done.code = static_cast<std::int32_t>(outcome.code());
-  done.text = outcome.error() ? outcome.text().substr(0, wire::largest_letter_text) : std::string();
-  static_cast<void>(post_.send(current_.coupler, done));  // a coupler that is gone need not know
+  done.text = outcome.error() ? outcome.text().substr(0, wire::largest_task_message_text) : std::string();
+  static_cast<void>(mailbox_.send(current_.coupler, done));  // a coupler that is gone need not know
 }
 
 // The ranks of the group have not agreed on the task in hand, if there is one: its requester is told, and the next call
@@ -236,16 +236,16 @@ Status Worker::complete(const Status& outcome) {
 Status Worker::complete_together(const Status& outcome) {
   Status worst = outcome;
   if (team_->size() > 1) {
-    Letter own;
+    TaskMessage own;
     own.code = static_cast<std::int32_t>(outcome.code());
     own.text = outcome.error() ? outcome.text() : std::string();
-    const auto images = team_->gather(wire::encode_letter(own), os::never);
+    const auto images = team_->gather(wire::encode_task_message(own), os::never);
     if (!images.ok()) {
       give_up(images.status());
       return images.status();
     }
     for (const std::string& image : images.value()) {
-      COUPLET_TRY_VALUE(const Letter said, wire::decode_letter(image));
+      COUPLET_TRY_VALUE(const TaskMessage said, wire::decode_task_message(image));
       if (worst.ok() && said.code < 0) {
         worst = said.status();
       }
@@ -267,25 +267,25 @@ Status Worker::close() {
   if (team_->rank() == 0) {
     if (working_) {
       report(fail(Code::peer_lost, "{} has closed before it completed the task",
-                  post_.environment().peer_name(post_.environment().self())));
+                  mailbox_.environment().peer_name(mailbox_.environment().self())));
       working_ = false;
     }
-    Letter goodbye;
-    goodbye.kind = LetterKind::goodbye;
+    TaskMessage goodbye;
+    goodbye.kind = TaskMessageKind::goodbye;
     goodbye.space = space_;
-    goodbye.number = post_.next_number();
+    goodbye.number = mailbox_.next_number();
     for (const channel::PeerId coupler : open_couplers_) {
-      static_cast<void>(post_.send(coupler, goodbye));
+      static_cast<void>(mailbox_.send(coupler, goodbye));
     }
   }
-  post_.forget(space_);
+  mailbox_.forget(space_);
   return {};
 }
 
-void Worker::letter(channel::PeerId source, Letter letter) {
-  if (letter.kind == LetterKind::work) {
-    orders_.push_back({source, std::move(letter)});
-  } else if (letter.kind == LetterKind::end) {
+void Worker::message(channel::PeerId source, TaskMessage message) {
+  if (message.kind == TaskMessageKind::work) {
+    orders_.push_back({source, std::move(message)});
+  } else if (message.kind == TaskMessageKind::end) {
     open_couplers_.erase(source);
   }
 }

@@ -21,7 +21,7 @@ struct WorkerOptions {
 class Worker final : public Listener {
  public:
   // Opens the tasks. Every rank of the program makes the same call. Returns not_found, argument or exists.
-  static Result<std::unique_ptr<Worker>> open(Post& post, const std::string& name, const std::string& couplers,
+  static Result<std::unique_ptr<Worker>> open(Mailbox& mailbox, const std::string& name, const std::string& couplers,
                                               const WorkerOptions& options);
   ~Worker() override;
 
@@ -42,18 +42,18 @@ class Worker final : public Listener {
   [[nodiscard]] int rank() const noexcept { return team_->rank(); }
   [[nodiscard]] int size() const noexcept { return team_->size(); }
 
-  void letter(channel::PeerId source, wire::Letter letter) override;
+  void message(channel::PeerId source, wire::TaskMessage message) override;
   void lost(channel::PeerId peer, const Status& why) override;
   void returned(channel::PeerId peer) override;
 
  private:
   struct Order {
     channel::PeerId coupler;
-    wire::Letter letter;
+    wire::TaskMessage message;
   };
-  Worker(Post& post, std::string name, std::vector<channel::PeerId> couplers);
+  Worker(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers);
   Status join_group(const WorkerOptions& options);
-  [[nodiscard]] wire::Letter greeting();
+  [[nodiscard]] wire::TaskMessage greeting();
   void greet(channel::PeerId coupler);
   Status take(const Expectation& expected, std::uint64_t deadline_ns);
   Status share(const Status& found);
@@ -64,7 +64,7 @@ class Worker final : public Listener {
   Status told_to_all(const Body& body);
   Status complete_together(const Status& outcome);
 
-  Post& post_;
+  Mailbox& mailbox_;
   std::string name_;
   std::uint64_t space_;
   std::vector<channel::PeerId> couplers_;

@@ -21,7 +21,7 @@ namespace {
 // A direction is confirmed when this part of what may be unread was read.
 constexpr std::uint64_t confirmed_parts = 4;
 
-constexpr char letter_of(FileSide side) noexcept {
+constexpr char message_of(FileSide side) noexcept {
   return side == FileSide::dialer ? 'd' : 'a';
 }
 
@@ -75,8 +75,8 @@ FileConnection::FileConnection(FileDirectory directory, FileSide side, const Fil
       origin_(origin),
       side_(side),
       directory_(std::move(directory)),
-      writer_(directory_, letter_of(side), origin_, options_),
-      reader_(directory_, letter_of(other(side)), origin_.run_id, options_),
+      writer_(directory_, message_of(side), origin_, options_),
+      reader_(directory_, message_of(other(side)), origin_.run_id, options_),
       timer_(std::move(timer)),
       peer_(directory_, mark_of(other(side)), options_),
       delay_ns_(options.min_look_ns) {}

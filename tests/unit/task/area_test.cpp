@@ -24,7 +24,7 @@ layout::Box box_of(std::int64_t row, std::int64_t row_end, std::int64_t column, 
 void exchange(Route route, bool own_memory, bool other_node) {
   std::atomic<int> stage{0};
   run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     if (program == "owner") {
       std::vector<double> memory(rows * columns);
       AreaSpecification wanted{"field", COUPLET_DOUBLE, {rows, columns}, own_memory ? memory.data() : nullptr, true};
@@ -95,7 +95,7 @@ TEST(Area, OnAnotherNodeIsServed) {
 TEST(Area, UnknownAreaNamesThoseThatAreThere) {
   std::atomic<bool> done{false};
   run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     if (program == "owner") {
       auto area = areas.create({"field", COUPLET_INT32, {3}, nullptr, false});
       ASSERT_TRUE(area) << area.status().text();
@@ -121,7 +121,7 @@ TEST(Area, UnknownAreaNamesThoseThatAreThere) {
 TEST(Area, AnOwnerWhoMakesNoCallIsNamed) {
   std::atomic<bool> done{false};
   run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     if (program == "owner") {
       while (!done) {
         std::this_thread::yield();
@@ -141,7 +141,7 @@ TEST(Area, AnOwnerWhoMakesNoCallIsNamed) {
 TEST(Area, AWriterWhoDiedIsNamedAndTheNextTakesOver) {
   std::atomic<bool> done{false};
   run_programs({{"owner", 1}, {"other", 1}, {"dead", 1}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     if (program == "owner") {
       auto area = areas.create({"field", COUPLET_INT32, {3}, nullptr, true});
       ASSERT_TRUE(area) << area.status().text();
@@ -173,7 +173,7 @@ TEST(Area, AWriterWhoDiedIsNamedAndTheNextTakesOver) {
 // A process that was stopped while it wrote kept the processes that waited for it from being interrupted.
 TEST(Area, AWaitForAStampedAreaCanBeInterrupted) {
   run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     if (program == "other") {
       return;
     }
@@ -195,7 +195,7 @@ TEST(Area, AWaitForAStampedAreaCanBeInterrupted) {
 TEST(Area, TheMarkOfAnEarlierIncarnationIsTakenOver) {
   std::atomic<bool> done{false};
   run_programs({{"owner", 1}, {"other", 1}, {"again", 1}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     if (program == "owner") {
       auto area = areas.create({"field", COUPLET_INT32, {3}, nullptr, true});
       ASSERT_TRUE(area) << area.status().text();
@@ -225,7 +225,7 @@ TEST(Area, TheMarkOfAnEarlierIncarnationIsTakenOver) {
 TEST(Area, TheDeathOfItsOwnerIsToldToWhoReadsMappedMemory) {
   std::atomic<bool> done{false};
   run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     if (program == "owner") {
       auto area = areas.create({"field", COUPLET_INT32, {3}, nullptr, false});
       ASSERT_TRUE(area) << area.status().text();
@@ -273,7 +273,7 @@ void close_under_a_writer(bool own_memory, bool is_stamped) {
   std::atomic<int> opened{0};
   std::atomic<int> told{0};
   run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     const AtEnd all_told([&] { opened = told = areas_closed; });  // also if this rank has failed
     for (int round = 0; round < areas_closed; ++round) {
       const std::string name = fmt::format("a{}", round);
@@ -337,7 +337,7 @@ TEST(Area, CloseWaitsForAWriterThatLivesAndForNoDeadOne) {
   std::atomic<bool> done{false};
   std::atomic<bool> ended{false};
   run_programs({{"owner", 1}, {"other", 1}, {"dead", 1}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     if (program == "owner") {
       std::int32_t memory[3] = {};
       auto area = areas.create({"field", COUPLET_INT32, {3}, memory, false});
@@ -375,7 +375,7 @@ TEST(Area, CloseNamesAWriterThatDoesNotEnd) {
     if (program != "owner") {
       return;
     }
-    Areas areas(rank.post, 20'000'000);
+    Areas areas(rank.mailbox, 20'000'000);
     std::int32_t memory[3] = {};
     auto area = areas.create({"field", COUPLET_INT32, {3}, memory, false});
     ASSERT_TRUE(area) << area.status().text();
@@ -392,7 +392,7 @@ TEST(Area, CloseNamesAWriterThatDoesNotEnd) {
 TEST(Area, AWriterTakesTheEntryOfADeadOneIfNoneIsFree) {
   std::atomic<bool> done{false};
   run_programs({{"owner", 1}, {"other", 1}, {"dead", 1}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     if (program == "owner") {
       std::int32_t memory[3] = {};
       auto area = areas.create({"field", COUPLET_INT32, {3}, memory, false});
@@ -428,7 +428,7 @@ TEST(Area, AStampedAreaIsNeverReadInPieces) {
   std::atomic<int> ready{0};
   std::atomic<int> ended{0};
   run_programs({{"owner", 1}, {"writer", 1}, {"reader", 2}}, [&](const std::string& program, Rank& rank) {
-    Areas areas(rank.post);
+    Areas areas(rank.mailbox);
     std::unique_ptr<Area> area;
     if (program == "owner") {
       auto made = areas.create({"a", COUPLET_INT64, {count}, nullptr, true});

@@ -12,17 +12,17 @@ CouplerOptions for_sim() {
 }
 
 std::unique_ptr<Requester> open_requester(Rank& rank) {
-  auto made = Requester::open(rank.post, "t", "coupler");
+  auto made = Requester::open(rank.mailbox, "t", "coupler");
   EXPECT_TRUE(made) << made.status().text();
   return std::move(made).value();
 }
 std::unique_ptr<Coupler> open_coupler(Rank& rank, CouplerOptions options = for_sim()) {
-  auto made = Coupler::open(rank.post, "t", "coupler", std::move(options));
+  auto made = Coupler::open(rank.mailbox, "t", "coupler", std::move(options));
   EXPECT_TRUE(made) << made.status().text();
   return std::move(made).value();
 }
 std::unique_ptr<Worker> open_worker(Rank& rank, WorkerOptions options = {}) {
-  auto made = Worker::open(rank.post, "t", "coupler", options);
+  auto made = Worker::open(rank.mailbox, "t", "coupler", options);
   EXPECT_TRUE(made) << made.status().text();
   return std::move(made).value();
 }
@@ -304,7 +304,7 @@ void lose_a_worker(OnLost on_lost, Code expected) {
       const auto watched = [&] {
         if (has_it && rank.environment.gone_ < 0) {
           rank.environment.gone_ = 2;
-          rank.post.lost(2, fail(Code::peer_lost, "rank 2 was killed"));
+          rank.mailbox.lost(2, fail(Code::peer_lost, "rank 2 was killed"));
           told = true;
         }
       };
@@ -367,17 +367,17 @@ TEST(Tasks, WorkersAndRequestsThatComeAfterTheCouplerHasClosedAreTurnedAway) {
   });
 }
 
-// The letter was longer than its reader accepts, and was dropped there. The requester waited for ever.
-TEST(Tasks, ATextThatIsTooLongForALetterLosesItsEnd) {
+// The message was longer than its reader accepts, and was dropped there. The requester waited for ever.
+TEST(Tasks, ATextThatIsTooLongForAMessageLosesItsEnd) {
   run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 1}}, [](const std::string& program, Rank& rank) {
-    const std::string text = std::string(wire::largest_letter_text - 11, 'x') + "\u00e9 and so on";
+    const std::string text = std::string(wire::largest_task_message_text - 11, 'x') + "\u00e9 and so on";
     if (program == "sim") {
       auto tasks = open_requester(rank);
       Task* task = nullptr;
       ASSERT_FINE(tasks->submit(0, {}, soon(), &task));
       const Status status = tasks->wait(&task, soon());
       EXPECT_EQ(status.code(), Code::limit);
-      EXPECT_LE(status.text().size(), wire::largest_letter_text);
+      EXPECT_LE(status.text().size(), wire::largest_task_message_text);
       EXPECT_NE(status.text().find("xxx ... (cut)"), std::string::npos) << status.text().substr(65000);
       ASSERT_FINE(tasks->close());
     } else if (program == "coupler") {
@@ -390,7 +390,7 @@ TEST(Tasks, ATextThatIsTooLongForALetterLosesItsEnd) {
   });
 }
 
-TEST(Tasks, ALetterThatMakesNoSenseEndsTheWaitForItsSender) {
+TEST(Tasks, AMessageThatMakesNoSenseEndsTheWaitForItsSender) {
   run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 1}}, [](const std::string& program, Rank& rank) {
     if (program == "sim") {
       auto tasks = open_requester(rank);
@@ -406,8 +406,8 @@ TEST(Tasks, ALetterThatMakesNoSenseEndsTheWaitForItsSender) {
       Incoming task;
       ASSERT_FINE(coupler->next(soon(), task));
       auto& messenger = *rank.party.messenger;
-      const std::uint32_t context = message::internal_context | 0x7461736B;  // the context of letters
-      ASSERT_FINE(messenger.send_internal(messenger.groups().universe(), context, "no letter", 0, 0));
+      const std::uint32_t context = message::internal_context | 0x7461736B;  // the context of messages
+      ASSERT_FINE(messenger.send_internal(messenger.groups().universe(), context, "no message", 0, 0));
     }
   });
 }
@@ -416,9 +416,9 @@ TEST(Tasks, MisuseIsAnError) {
   std::atomic<int> ended{0};
   run_programs({{"sim", 1}, {"coupler", 1}, {"work", 3}}, [&](const std::string& program, Rank& rank) {
     if (program == "sim") {
-      EXPECT_EQ(Requester::open(rank.post, "t", "nobody").code(), Code::not_found);
+      EXPECT_EQ(Requester::open(rank.mailbox, "t", "nobody").code(), Code::not_found);
       auto tasks = open_requester(rank);
-      EXPECT_EQ(Requester::open(rank.post, "t", "coupler").code(), Code::exists);
+      EXPECT_EQ(Requester::open(rank.mailbox, "t", "coupler").code(), Code::exists);
       EXPECT_EQ(tasks->submit(2, {{}, nullptr, 3, COUPLET_DOUBLE}, soon(), nullptr).code(), Code::argument);
       EXPECT_EQ(tasks->submit(2, {{}, nullptr, 0, 99}, soon(), nullptr).code(), Code::type);
       const std::vector<std::int64_t> many(most_parameters + 1);
@@ -426,14 +426,14 @@ TEST(Tasks, MisuseIsAnError) {
       ASSERT_FINE(tasks->close());
       EXPECT_EQ(tasks->submit(2, {}, soon(), nullptr).code(), Code::state);
     } else if (program == "coupler") {
-      EXPECT_EQ(Coupler::open(rank.post, "t", "coupler", {}).code(), Code::argument);
+      EXPECT_EQ(Coupler::open(rank.mailbox, "t", "coupler", {}).code(), Code::argument);
       ASSERT_FINE(open_coupler(rank)->run(soon()));
       // Workers may come after the end, and here no membership would report that this rank has left.
       while (ended < 3) {
         rank.party.engine->poll();
       }
     } else {
-      EXPECT_EQ(Worker::open(rank.post, "t", "coupler", {-1, 2}).code(), Code::argument);
+      EXPECT_EQ(Worker::open(rank.mailbox, "t", "coupler", {-1, 2}).code(), Code::argument);
       auto worker = open_worker(rank);
       EXPECT_EQ(worker->complete({}).code(), Code::state);
       Incoming task;

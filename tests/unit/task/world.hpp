@@ -53,13 +53,13 @@ class TestEnvironment final : public Environment {
 struct Rank {
   test::Party& party;
   TestEnvironment environment;
-  Post post;
+  Mailbox mailbox;
   Rank(test::Party& own, const std::vector<universe::ProgramInfo>& programs, const std::string& directory)
-      : party(own), environment(own, programs, directory), post(environment) {}
+      : party(own), environment(own, programs, directory), mailbox(environment) {}
 };
 
 // Runs body(program's name, rank) in a thread for each rank of, for example, {{"sim", 1}, {"coupler", 1}}. A rank whose
-// body has ended answers letters until all have ended, since no membership tells the others here that a rank has left.
+// body has ended answers messages until all have ended, since no membership tells the others here that a rank has left.
 inline void run_programs(const std::vector<std::pair<std::string, int>>& sizes,
                          const std::function<void(const std::string&, Rank&)>& body) {
   std::vector<universe::ProgramInfo> programs;

@@ -18,7 +18,7 @@
 #include "wire/page.hpp"
 #include "wire/ring.hpp"
 #include "wire/series_format.hpp"
-#include "wire/task_letter.hpp"
+#include "wire/task_message.hpp"
 
 namespace couplet::wire {
 namespace {
@@ -104,20 +104,20 @@ TEST(OtherByteOrder, OfACollectiveCallIsInItsHead) {
 }
 
 TEST(OtherByteOrder, OfATaskMessageIsInItsHead) {
-  Letter letter;
-  letter.kind = LetterKind::work;
-  letter.type = COUPLET_INT16;
-  letter.big_endian = true;
-  letter.numbers = {0x0102};
-  letter.payload = std::string("\x01\x02\x03\x04", 4);
-  const std::string image = encode_letter(letter);
+  TaskMessage message;
+  message.kind = TaskMessageKind::work;
+  message.type = COUPLET_INT16;
+  message.big_endian = true;
+  message.numbers = {0x0102};
+  message.payload = std::string("\x01\x02\x03\x04", 4);
+  const std::string image = encode_task_message(message);
   EXPECT_EQ(image[5], 1);
-  EXPECT_EQ(image.substr(image.size() - 4), letter.payload);  // as it is in the sender's memory
+  EXPECT_EQ(image.substr(image.size() - 4), message.payload);  // as it is in the sender's memory
   EXPECT_NE(image.find(std::string("\x02\x01\x00\x00\x00\x00\x00\x00", 8)), std::string::npos);
-  const auto back = decode_letter(image);
+  const auto back = decode_task_message(image);
   ASSERT_TRUE(back.ok());
   EXPECT_TRUE(back->big_endian);
-  EXPECT_EQ(back->numbers, letter.numbers);
+  EXPECT_EQ(back->numbers, message.numbers);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Handles the letters that arrive at a coupler, and decides which group does which task next.
+// Handles the messages that arrive at a coupler, and decides which group does which task next.
 #include <algorithm>
 #include <utility>
 
@@ -6,8 +6,8 @@
 
 namespace couplet::task {
 
-using wire::Letter;
-using wire::LetterKind;
+using wire::TaskMessage;
+using wire::TaskMessageKind;
 
 // ---- requests ----
 
@@ -15,42 +15,42 @@ bool Coupler::full() const noexcept {
   return options_.queue_limit > 0 && waiting() >= options_.queue_limit;
 }
 
-void Coupler::answer(channel::PeerId requester, LetterKind kind, std::uint64_t number, const Status& status) {
-  Letter letter;
-  letter.kind = kind;
-  letter.space = space_;
-  letter.number = number;
-  letter.code = static_cast<std::int32_t>(status.code());
-  letter.text = status.error() ? status.text() : std::string();
-  static_cast<void>(post_.send(requester, letter));  // a requester that is gone need not know
+void Coupler::answer(channel::PeerId requester, TaskMessageKind kind, std::uint64_t number, const Status& status) {
+  TaskMessage message;
+  message.kind = kind;
+  message.space = space_;
+  message.number = number;
+  message.code = static_cast<std::int32_t>(status.code());
+  message.text = status.error() ? status.text() : std::string();
+  static_cast<void>(mailbox_.send(requester, message));  // a requester that is gone need not know
 }
 
-void Coupler::submitted(channel::PeerId source, Letter letter) {
-  if (!post_.environment().gone(source)) {
+void Coupler::submitted(channel::PeerId source, TaskMessage message) {
+  if (!mailbox_.environment().gone(source)) {
     requester_ranks_.insert(source);  // it was taken out if an earlier incarnation of it was lost
   }
   if (full()) {
-    answer(source, LetterKind::taken, letter.number, Code::full);
-    if (letter.code != 0) {  // the request waits for room
-      parked_.emplace_back(source, std::move(letter));
+    answer(source, TaskMessageKind::taken, message.number, Code::full);
+    if (message.code != 0) {  // the request waits for room
+      parked_.emplace_back(source, std::move(message));
     }
     return;
   }
-  accept(source, std::move(letter));
+  accept(source, std::move(message));
 }
 
-void Coupler::accept(channel::PeerId source, Letter letter) {
-  const std::uint64_t id = post_.next_number();
-  const std::uint64_t number = letter.number;
-  const std::int32_t worker = letter.worker;
-  const auto entry = entries_.emplace(id, Entry{Stage::inbox, source, number, std::move(letter)}).first;
+void Coupler::accept(channel::PeerId source, TaskMessage message) {
+  const std::uint64_t id = mailbox_.next_number();
+  const std::uint64_t number = message.number;
+  const std::int32_t worker = message.worker;
+  const auto entry = entries_.emplace(id, Entry{Stage::inbox, source, number, std::move(message)}).first;
   if (!automatic_) {
     inbox_.push_back(id);
-    answer(source, LetterKind::taken, number, {});
+    answer(source, TaskMessageKind::taken, number, {});
     return;
   }
   const Status status = enqueue(entry, worker);
-  answer(source, LetterKind::taken, number, status);
+  answer(source, TaskMessageKind::taken, number, status);
   if (!status.ok()) {
     entries_.erase(entry);
   } else {
@@ -64,7 +64,7 @@ void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
   for (const auto& [id, entry] : entries_) {
     if (entry.requester == source && entry.number == number &&
         (entry.stage == Stage::inbox || entry.stage == Stage::waiting)) {
-      std::erase(entry.stage == Stage::inbox ? inbox_ : queues_[entry.letter.worker], id);
+      std::erase(entry.stage == Stage::inbox ? inbox_ : queues_[entry.message.worker], id);
       entries_.erase(id);
       return;
     }
@@ -103,7 +103,7 @@ Status Coupler::enqueue(Entries::iterator entry, std::int32_t worker) {
     return fail(Code::argument, "tasks '{}': {} is no worker id", name_, worker);
   }
   COUPLET_TRY(find_workers(worker));
-  entry->second.letter.worker = worker;
+  entry->second.message.worker = worker;
   entry->second.stage = Stage::waiting;
   queues_[worker].push_back(entry->first);
   return {};
@@ -114,11 +114,11 @@ void Coupler::finish(std::uint64_t id, const Status& status) {
   if (entry == entries_.end()) {
     return;
   }
-  answer(entry->second.requester, LetterKind::finished, entry->second.number, status);
+  answer(entry->second.requester, TaskMessageKind::finished, entry->second.number, status);
   if (entry->second.stage == Stage::inbox) {
     std::erase(inbox_, id);
   } else if (entry->second.stage == Stage::waiting) {
-    std::erase(queues_[entry->second.letter.worker], id);
+    std::erase(queues_[entry->second.message.worker], id);
   }
   entries_.erase(entry);
 }
@@ -161,31 +161,31 @@ void Coupler::pump() {
     const std::uint64_t id = queue.front();
     queue.pop_front();
     Entry& entry = entries_.at(id);
-    if (entry.letter.worker == any_worker) {
+    if (entry.message.worker == any_worker) {
       last_worker_ = group->worker;
     }
     entry.stage = Stage::running;
     entry.group = static_cast<std::size_t>(group - groups_.data());
     group->task = id;
-    Letter work = entry.letter;
-    work.kind = LetterKind::work;
+    TaskMessage work = entry.message;
+    work.kind = TaskMessageKind::work;
     work.space = space_;
     work.number = id;
     work.code = 0;
     work.text.clear();
-    if (const Status sent = post_.send(group->leader, work); !sent.ok()) {
+    if (const Status sent = mailbox_.send(group->leader, work); !sent.ok()) {
       group->gone = true;
       give_back(*group, sent, true);
     }
     while (!parked_.empty() && !full()) {
-      auto [source, letter] = std::move(parked_.front());
+      auto [source, message] = std::move(parked_.front());
       parked_.pop_front();
-      const std::uint64_t number = letter.number;
-      const std::uint64_t accepted = post_.next_number();
-      const std::int32_t worker = letter.worker;
-      const auto made = entries_.emplace(accepted, Entry{Stage::inbox, source, number, std::move(letter)}).first;
+      const std::uint64_t number = message.number;
+      const std::uint64_t accepted = mailbox_.next_number();
+      const std::int32_t worker = message.worker;
+      const auto made = entries_.emplace(accepted, Entry{Stage::inbox, source, number, std::move(message)}).first;
       const Status status = automatic_ ? enqueue(made, worker) : Status();
-      answer(source, LetterKind::taken, number, status);
+      answer(source, TaskMessageKind::taken, number, status);
       if (!status.ok()) {
         entries_.erase(made);
       } else if (!automatic_) {
@@ -195,37 +195,37 @@ void Coupler::pump() {
   }
 }
 
-void Coupler::greeted(channel::PeerId source, const Letter& letter) {
+void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
   left(source);  // the group may have been registered before
   WorkerGroup group;
-  group.worker = letter.worker;
+  group.worker = message.worker;
   group.leader = source;
-  for (const std::int64_t rank : letter.numbers) {
+  for (const std::int64_t rank : message.numbers) {
     group.ranks.push_back(static_cast<channel::PeerId>(rank));
     worker_ranks_.erase(static_cast<channel::PeerId>(rank));
   }
   group.idle_since = ++idle_clock_;
   groups_.push_back(std::move(group));
   if (closed_ || over()) {
-    Letter end;
-    end.kind = LetterKind::end;
+    TaskMessage end;
+    end.kind = TaskMessageKind::end;
     end.space = space_;
-    static_cast<void>(post_.send(source, end));
+    static_cast<void>(mailbox_.send(source, end));
   }
   reject_hopeless();
   pump();
 }
 
-void Coupler::finished_work(channel::PeerId source, const Letter& letter) {
+void Coupler::finished_work(channel::PeerId source, const TaskMessage& message) {
   const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const WorkerGroup& one) {
-    return one.leader == source && !one.gone && one.task == letter.number;
+    return one.leader == source && !one.gone && one.task == message.number;
   });
   if (group == groups_.end()) {
     return;
   }
   group->task.reset();
   group->idle_since = ++idle_clock_;
-  finish(letter.number, letter.status());
+  finish(message.number, message.status());
   pump();
 }
 
@@ -234,7 +234,7 @@ void Coupler::left(channel::PeerId source) {
   for (WorkerGroup& group : groups_) {
     if (group.leader == source && !group.gone) {
       group.gone = true;
-      give_back(group, fail(Code::peer_lost, "{} has closed", post_.environment().peer_name(source)), true);
+      give_back(group, fail(Code::peer_lost, "{} has closed", mailbox_.environment().peer_name(source)), true);
     }
   }
 }
@@ -255,7 +255,7 @@ void Coupler::give_back(WorkerGroup& group, const Status& why, bool may_retry) {
     return;
   }
   entry->second.stage = Stage::waiting;
-  queues_[entry->second.letter.worker].push_front(id);
+  queues_[entry->second.message.worker].push_front(id);
 }
 
 // Rejects the tasks that wait for workers which will never come.
@@ -270,33 +270,33 @@ void Coupler::reject_hopeless() {
   }
 }
 
-// ---- letters ----
+// ---- messages ----
 
-void Coupler::letter(channel::PeerId source, Letter letter) {
-  switch (letter.kind) {
-    case LetterKind::submit:
-      letter.source = static_cast<std::int32_t>(source);
-      submitted(source, std::move(letter));
+void Coupler::message(channel::PeerId source, TaskMessage message) {
+  switch (message.kind) {
+    case TaskMessageKind::submit:
+      message.source = static_cast<std::int32_t>(source);
+      submitted(source, std::move(message));
       break;
-    case LetterKind::withdraw:
-      withdrawn(source, letter.number);
+    case TaskMessageKind::withdraw:
+      withdrawn(source, message.number);
       break;
-    case LetterKind::closed:
+    case TaskMessageKind::closed:
       requester_ranks_.erase(source);
       break;
-    case LetterKind::hello:
-      greeted(source, letter);
+    case TaskMessageKind::hello:
+      greeted(source, message);
       break;
-    case LetterKind::done:
-      finished_work(source, letter);
+    case TaskMessageKind::done:
+      finished_work(source, message);
       break;
-    case LetterKind::goodbye:
+    case TaskMessageKind::goodbye:
       left(source);
       reject_hopeless();
       pump();
       break;
     default:
-      break;  // the other letters do not concern a coupler
+      break;  // the other messages do not concern a coupler
   }
 }
 

@@ -1,9 +1,9 @@
-// task: requests that workers do, and memory that others read and write. It turns letters (wire/task_letter.hpp) into
-// tasks and areas. capi and runtime include it; it includes message (letters are messages in a context of the library),
-// layout and os. This file is the mailbox of a process: one receive for letters from any peer, which hands each letter
-// to the listener of its space.
-// Invariants: letters of one sender keep their order; a letter that has no listener yet is kept until it has one;
-// letters are handled only in the calls of the process; nothing here blocks; no letter is dropped silently while its
+// task: requests that workers do, and memory that others read and write. It turns task messages
+// (wire/task_message.hpp) into tasks and areas. capi and runtime include it; it includes message (a task message is one,
+// in a context of the library), layout and os. This file is the mailbox of a process: one receive for messages from any
+// peer, which hands each message to the listener of its space.
+// Invariants: messages of one sender keep their order; a message that has no listener yet is kept until it has one;
+// messages are handled only in the calls of the process; nothing here blocks; no message is dropped silently while its
 // sender waits for an answer.
 // Tests: tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007.
 #pragma once
@@ -16,45 +16,45 @@
 #include <vector>
 
 #include "task/environment.hpp"
-#include "wire/task_letter.hpp"
+#include "wire/task_message.hpp"
 
 namespace couplet::task {
 
 // Returns 64 bits that stand for a name, the same on every host.
 [[nodiscard]] std::uint64_t space_of(std::string_view kind, std::string_view name);
 
-// Receives the letters of a space.
+// Receives the messages of a space.
 class Listener {
  public:
   Listener() = default;
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
   virtual ~Listener() = default;
-  virtual void letter(channel::PeerId source, wire::Letter letter) = 0;
+  virtual void message(channel::PeerId source, wire::TaskMessage message) = 0;
   // Reports that a rank has left or is lost, once for each incarnation.
   virtual void lost(channel::PeerId peer, const Status& why) = 0;
   // Reports that a rank that was lost, or had left, is there again.
   virtual void returned(channel::PeerId /*peer*/) {}
 };
 
-class Post final : public engine::Source {
+class Mailbox final : public engine::Source {
  public:
   static constexpr std::uint64_t largest_kept_bytes = std::uint64_t{1} << 30;
-  static constexpr std::uint64_t kept_letter_bytes = 256;  // cost of a letter in addition to its content
+  static constexpr std::uint64_t kept_message_bytes = 256;  // cost of a message in addition to its content
 
-  explicit Post(Environment& environment);
-  ~Post() override;
-  Post(const Post&) = delete;
-  Post& operator=(const Post&) = delete;
+  explicit Mailbox(Environment& environment);
+  ~Mailbox() override;
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
 
   // Registers the listener. Returns exists if the space has one already.
   Status listen(std::uint64_t space, Listener& listener);
   void forget(std::uint64_t space);
   // Ends listening for a coupler that has closed: later senders are told so, until the space has a listener again.
   void end(std::uint64_t space);
-  // Sends a letter without waiting. A text is cut to what a letter can hold. Returns limit if there are too many
+  // Sends a message without waiting. A text is cut to what a message can hold. Returns limit if there are too many
   // numbers, or peer_lost.
-  Status send(channel::PeerId target, const wire::Letter& letter);
+  Status send(channel::PeerId target, const wire::TaskMessage& message);
   // Returns a number for what the process asks others to do. It is never the same twice, also if the process was
   // started again, so that a late answer is not taken for another one. Numbers of one process grow. What a process says
   // of itself (hello, goodbye, closed) has one, too, so that it is not taken for what its next life says.
@@ -71,13 +71,13 @@ class Post final : public engine::Source {
  private:
   struct Kept {
     channel::PeerId source;
-    wire::Letter letter;
+    wire::TaskMessage message;
   };
   [[nodiscard]] bool has_letter() const { return request_ != nullptr && request_->done; }
   void receive();
   void tell_returned();
-  void deliver(channel::PeerId source, wire::Letter letter);
-  void turn_away(channel::PeerId source, const wire::Letter& letter, const Status& why);
+  void deliver(channel::PeerId source, wire::TaskMessage message);
+  void turn_away(channel::PeerId source, const wire::TaskMessage& message, const Status& why);
   void lose(channel::PeerId peer, const Status& why);
 
   Environment& environment_;
@@ -86,7 +86,7 @@ class Post final : public engine::Source {
   std::map<std::uint64_t, Listener*> listeners_;
   std::map<std::uint64_t, std::vector<Kept>> kept_;
   std::set<std::uint64_t> ended_;
-  // The peers whose letters could not be decoded, and what was wrong with the first one.
+  // The peers whose messages could not be decoded, and what was wrong with the first one.
   std::map<channel::PeerId, Status> senseless_;
   std::uint64_t kept_bytes_ = 0;
   std::vector<channel::PeerId> returned_;  // not reported yet

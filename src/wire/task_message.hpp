@@ -1,8 +1,8 @@
-// The letters of tasks and areas, which requesters, couplers, workers and owners of areas send to each other; each is
-// one message (docs/formats/task.md). It turns a Letter into bytes and back. task includes it; it includes base.
+// The messages of tasks and areas, which requesters, couplers, workers and owners of areas send to each other; each is
+// one message (docs/formats/task.md). It turns a TaskMessage into bytes and back. task includes it; it includes base.
 // Invariants: the numbers of the head are little endian; the payload has the byte order of its sender, which the head
-// names; nothing that arrives is used before decode_letter has checked it.
-// Tests: tests/unit/wire/task_letter_test.cpp (golden bytes), tests/fuzz/task_letter.cpp.
+// names; nothing that arrives is used before decode_task_message has checked it.
+// Tests: tests/unit/wire/task_message_test.cpp (golden bytes), tests/fuzz/task_message.cpp.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace couplet::wire {
 
-inline constexpr std::uint32_t letter_magic = 0x314B5443;  // "CTK1"
-inline constexpr std::size_t letter_head_bytes = 56;
-inline constexpr std::uint32_t largest_letter_numbers = 65536;
-inline constexpr std::uint32_t largest_letter_text = 65536;
+inline constexpr std::uint32_t task_message_magic = 0x314B5443;  // "CTK1"
+inline constexpr std::size_t task_message_head_bytes = 56;
+inline constexpr std::uint32_t largest_task_message_numbers = 65536;
+inline constexpr std::uint32_t largest_task_message_text = 65536;
 
-enum class LetterKind : std::uint8_t {
-  // Letters of tasks.
+enum class TaskMessageKind : std::uint8_t {
+  // Messages of tasks.
   submit = 1,     // requester to coupler
   taken = 2,      // coupler to requester: the request is in the queue, or why not
   finished = 3,   // coupler to requester: the task is done, or what went wrong
@@ -33,7 +33,7 @@ enum class LetterKind : std::uint8_t {
   end = 8,        // coupler to worker group: nothing further comes
   goodbye = 9,    // worker group to coupler
   withdraw = 10,  // requester to coupler: withdraw the request if it still waits
-  // Letters of areas.
+  // Messages of areas.
   ask = 20,        // opener to owner
   described = 21,  // owner to opener
   unknown = 22,    // owner to opener
@@ -42,8 +42,8 @@ enum class LetterKind : std::uint8_t {
   served = 25,     // from the owner
 };
 
-struct Letter {
-  LetterKind kind = LetterKind::submit;
+struct TaskMessage {
+  TaskMessageKind kind = TaskMessageKind::submit;
   std::uint64_t space = 0;   // hash of the tasks' name, or of the areas
   std::uint64_t number = 0;  // number of the task or call, chosen by the process that began it
   std::int32_t worker = 0;   // worker id; for areas the number of the area
@@ -58,8 +58,8 @@ struct Letter {
   [[nodiscard]] Status status() const { return {static_cast<Code>(code), text}; }
 };
 
-[[nodiscard]] std::string encode_letter(const Letter& letter);
+[[nodiscard]] std::string encode_task_message(const TaskMessage& message);
 // Returns protocol if a value is out of range.
-[[nodiscard]] Result<Letter> decode_letter(std::string_view image);
+[[nodiscard]] Result<TaskMessage> decode_task_message(std::string_view image);
 
 }  // namespace couplet::wire

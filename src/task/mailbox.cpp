@@ -1,0 +1,241 @@
+#include "task/mailbox.hpp"
+
+#include <xxhash.h>
+
+#include <bit>
+#include <utility>
+
+namespace couplet::task {
+namespace {
+
+constexpr unsigned number_bits = 40;  // each incarnation has so many bits for its numbers
+
+constexpr std::uint32_t mailbox_context = message::internal_context | 0x7461736B;  // "task"
+
+// Returns true if the message may come before a listener is there. The others are answers, which no listener waits for
+// any longer.
+bool begins(wire::TaskMessageKind kind) noexcept {
+  using wire::TaskMessageKind;
+  return kind == TaskMessageKind::submit || kind == TaskMessageKind::closed || kind == TaskMessageKind::hello ||
+         kind == TaskMessageKind::goodbye || kind == TaskMessageKind::withdraw || kind == TaskMessageKind::ask;
+}
+
+// Returns the cost of keeping a message.
+std::uint64_t cost_of(const wire::TaskMessage& message) noexcept {
+  return Mailbox::kept_message_bytes + message.payload.size() + message.text.size() +
+         message.numbers.size() * sizeof(std::int64_t);
+}
+
+// Cuts the end off a text that is too long for a message. Texts are for people, so that is no loss of data.
+std::string cut(const std::string& text) {
+  constexpr std::string_view sign = " ... (cut)";
+  std::size_t bytes = wire::largest_task_message_text - sign.size();
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) {  // inside a character
+    --bytes;
+  }
+  return text.substr(0, bytes).append(sign);
+}
+
+// Does the message say of its sender what does not hold for the process that has its rank now?
+bool is_outdated(const Environment& environment, channel::PeerId source, const wire::TaskMessage& message) noexcept {
+  using wire::TaskMessageKind;
+  const bool of_itself = message.kind == TaskMessageKind::closed || message.kind == TaskMessageKind::hello ||
+                         message.kind == TaskMessageKind::goodbye;
+  return of_itself && message.number >> number_bits < environment.incarnation(source);
+}
+
+}  // namespace
+
+std::uint64_t space_of(std::string_view kind, std::string_view name) {
+  return XXH3_64bits_withSeed(name.data(), name.size(), XXH3_64bits(kind.data(), kind.size()));
+}
+
+Mailbox::Mailbox(Environment& environment)
+    : environment_(environment),
+      next_number_(std::uint64_t{environment.incarnation(environment.self())} << number_bits) {
+  environment_.engine().add(*this, engine::Rate::often);
+  receive();
+}
+
+Mailbox::~Mailbox() {
+  environment_.engine().remove(*this);
+}
+
+void Mailbox::receive() {
+  auto& messenger = environment_.messenger();
+  request_ = messenger.irecv_internal(messenger.groups().universe(), mailbox_context, image_);
+}
+
+Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
+  if (target == environment_.self()) {
+    deliver(target, message);
+    return {};
+  }
+  if (environment_.gone(target)) {
+    return fail(Code::peer_lost, "{} is gone", environment_.peer_name(target));
+  }
+  if (const auto senseless = senseless_.find(target); senseless != senseless_.end()) {
+    return senseless->second;
+  }
+  if (message.numbers.size() > wire::largest_task_message_numbers) {
+    return fail(Code::limit, "a task message with {} numbers for {}: at most {} numbers fit into it",
+                message.numbers.size(), environment_.peer_name(target), wire::largest_task_message_numbers);
+  }
+  std::string image;
+  if (message.text.size() > wire::largest_task_message_text) {
+    wire::TaskMessage shorter = message;
+    shorter.text = cut(message.text);
+    image = wire::encode_task_message(shorter);
+  } else {
+    image = wire::encode_task_message(message);
+  }
+  auto& messenger = environment_.messenger();
+  return messenger.send_internal(messenger.groups().universe(), mailbox_context, std::move(image),
+                                 static_cast<std::int32_t>(target), 0);
+}
+
+Status Mailbox::listen(std::uint64_t space, Listener& listener) {
+  if (!listeners_.emplace(space, &listener).second) {
+    return Code::exists;
+  }
+  ended_.erase(space);
+  const auto found = kept_.find(space);
+  if (found != kept_.end()) {
+    const std::vector<Kept> messages = std::move(found->second);
+    kept_.erase(found);
+    for (const Kept& kept : messages) {
+      kept_bytes_ -= cost_of(kept.message);
+      if (!is_outdated(environment_, kept.source, kept.message)) {
+        listener.message(kept.source, kept.message);
+      }
+    }
+  }
+  return {};
+}
+
+void Mailbox::forget(std::uint64_t space) {
+  listeners_.erase(space);
+}
+
+void Mailbox::end(std::uint64_t space) {
+  forget(space);
+  ended_.insert(space);
+}
+
+// Refuses a message for which there is no listener: a late worker group has nothing to do, a request is not taken, an
+// area does not exist.
+void Mailbox::turn_away(channel::PeerId source, const wire::TaskMessage& message, const Status& why) {
+  wire::TaskMessage answer;
+  answer.space = message.space;
+  answer.number = message.number;
+  if (message.kind == wire::TaskMessageKind::hello) {
+    answer.kind = wire::TaskMessageKind::end;
+  } else if (message.kind == wire::TaskMessageKind::submit) {
+    answer.kind = wire::TaskMessageKind::taken;
+    answer.code = static_cast<std::int32_t>(why.code());
+    answer.text = why.text();
+  } else if (message.kind == wire::TaskMessageKind::ask) {
+    answer.kind = wire::TaskMessageKind::unknown;
+  } else {
+    return;  // the sender waits for no answer to it
+  }
+  static_cast<void>(send(source, answer));
+}
+
+void Mailbox::deliver(channel::PeerId source, wire::TaskMessage message) {
+  if (is_outdated(environment_, source, message)) {
+    return;
+  }
+  const auto found = listeners_.find(message.space);
+  if (found != listeners_.end()) {
+    found->second->message(source, std::move(message));
+    return;
+  }
+  const std::string self = environment_.peer_name(environment_.self());
+  if (ended_.contains(message.space)) {
+    turn_away(source, message, fail(Code::peer_lost, "{} no longer dispatches tasks", self));
+    return;
+  }
+  if (!begins(message.kind)) {
+    return;
+  }
+  if (kept_bytes_ + cost_of(message) > largest_kept_bytes) {
+    turn_away(source, message,
+              fail(Code::limit, "{} has not opened the tasks, and already keeps {} bytes of task messages for them",
+                   self, kept_bytes_));
+    return;
+  }
+  kept_bytes_ += cost_of(message);
+  auto& kept = kept_[message.space];
+  kept.push_back({source, std::move(message)});
+}
+
+// Reports a peer whose messages cannot be decoded as lost: it speaks another protocol, so no answer from it will come.
+void Mailbox::lose(channel::PeerId peer, const Status& why) {
+  if (senseless_.contains(peer)) {
+    return;
+  }
+  auto senseless = fail(Code::protocol, "{} has sent a task message that cannot be decoded: {}",
+                        environment_.peer_name(peer), why.text());
+  senseless_.emplace(peer, senseless);
+  // A listener that is told may stop listening.
+  const auto listeners = listeners_;
+  for (const auto& [space, listener] : listeners) {
+    if (listeners_.contains(space)) {
+      listener->lost(peer, senseless);
+    }
+  }
+}
+
+void Mailbox::tell_returned() {
+  for (const channel::PeerId peer : std::exchange(returned_, {})) {
+    const auto listeners = listeners_;
+    for (const auto& [space, listener] : listeners) {
+      if (listeners_.contains(space)) {
+        listener->returned(peer);
+      }
+    }
+  }
+}
+
+void Mailbox::lost(channel::PeerId peer, const Status& why) {
+  if (senseless_.erase(peer) != 0) {
+    return;  // all listeners have been told
+  }
+  // A listener that is told may stop listening.
+  const auto listeners = listeners_;
+  for (const auto& [space, listener] : listeners) {
+    if (listeners_.contains(space)) {
+      listener->lost(peer, why);
+    }
+  }
+}
+
+int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
+  if (request_ == nullptr) {
+    receive();
+  }
+  tell_returned();
+  int work = 0;
+  while (work < budget && has_letter()) {
+    couplet_message received{};
+    const Status status = environment_.messenger().wait(&request_, 0, &received);
+    std::string image = std::exchange(image_, {});
+    // The sender died in the middle of a message, or no sender is left; the membership reports which.
+    if (!status.ok()) {
+      break;  // the next poll asks again
+    }
+    receive();
+    ++work;
+    auto message = wire::decode_task_message(image);
+    const auto source = static_cast<channel::PeerId>(received.source);
+    if (!message) {
+      lose(source, message.status());
+    } else if (!senseless_.contains(source)) {
+      deliver(source, std::move(message).value());
+    }
+  }
+  return work;
+}
+
+}  // namespace couplet::task
