@@ -119,14 +119,14 @@ inline void refuse_collective(const Group& group, const std::string& call, const
   static_cast<void>(couplet_collective_refuse(group.handle(), call.c_str(), COUPLET_ERROR_STATE, text.c_str()));
 }
 
-/// As couplet_group_create_heads: the group of the ranks 0 of all programs.
+/// Returns the group of the ranks 0 of all programs, as couplet_group_create_heads does.
 [[nodiscard]] inline Group heads_group(couplet_universe* universe, const std::string& name = "heads") {
   couplet_group* group = nullptr;
   detail::check(couplet_group_create_heads(universe, name.c_str(), &group));
   return Group(group);
 }
 
-/// As couplet_group_create_program: the group of all ranks of one program.
+/// Returns the group of all ranks of one program, as couplet_group_create_program does.
 [[nodiscard]] inline Group program_group_of(couplet_universe* universe, const std::string& program) {
   couplet_group* group = nullptr;
   detail::check(couplet_group_create_program(universe, program.c_str(), &group));

@@ -152,7 +152,8 @@ class FieldsWriter : public detail::WritingEnd {
     return detail::check(couplet_series_put_arrays(handle(), list.data(), static_cast<std::int32_t>(list.size()),
                                                    step)) == COUPLET_OK;
   }
-  /// Gives the memory of the next slot. Returns nothing in the case in which put returns false.
+  /// Returns the memory of the next slot. Returns nothing if a holding reader still needs the oldest slot
+  /// (COUPLET_FULL; only if wait_timeout_s is 0).
   [[nodiscard]] std::optional<Slot> claim(std::int64_t step) {
     std::size_t count = 0;
     for (const FieldInfo& field : fields_) {

@@ -162,7 +162,7 @@ COUPLET_PORTED int couplet_ported_look(int source, int tag, couplet_group* comm,
   return couplet_ported_need(code, "probe") == 0;
 }
 
-/* Returns what is known of a group that is to be split. */
+/* Returns the record of a group that is to be split. If there is none, makes one with this path. */
 COUPLET_PORTED couplet_ported_split* couplet_ported_known(couplet_group* group, const char* path) {
   couplet_ported_split* all;
   for (int i = 0; i < couplet_ported_split_count; ++i)

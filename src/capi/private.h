@@ -16,8 +16,8 @@ COUPLET_API couplet_status couplet_private_fail(couplet_status status, const cha
  * was expected. LIMIT: `bytes` is too small. */
 COUPLET_API couplet_status couplet_private_find_program(const char* name, char* path, size_t bytes);
 
-/* Withdraws a receive that has not met a message: *request is then NULL. Otherwise the request stays, and ends soon. A
- * collective call that has not ended is revoked for all. */
+/* Withdraws a receive that no message has matched, and sets *request to NULL. Any other request stays, and completes
+ * soon. If it belongs to a collective call that has not ended, the call is revoked at all members. */
 COUPLET_API couplet_status couplet_private_withdraw(couplet_request** request);
 
 /* Sets a function that the calls of this thread call before they end with OK, while no other thread can change or close

@@ -132,7 +132,7 @@ struct Things {
     }
     return handles;
   }
-  // Those that were closed are found when they are converted.
+  // A handle that was closed is found when its entry is converted.
   [[nodiscard]] static Status check(const char* /*function*/) { return {}; }
 };
 

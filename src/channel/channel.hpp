@@ -1,11 +1,12 @@
-// channel: turns frames for one peer into an ordered flow over one or more lanes; the only place that queues. Above:
-// message, universe (control), relay; each receives the frames of its family. Below: link, wire. Invariants: a
-// channel's frames arrive once, in order and undamaged, or the channel fails with a text that names the peer and the
-// frame; a channel with a session outlives its lanes: what the peer has not acknowledged is sent again over the next
-// one; a failed channel tells every handler once, always from poll(); over a lane that cannot break, nothing is copied
-// or allocated here, except for the rest of a small frame of which the lane took a part. Callbacks may call send,
-// try_send, fail and shut; they may not destroy the channel. A poll from inside a callback does nothing. Tests:
-// tests/unit/channel, tests/conformance, tests/sim. Format: docs/formats/frame.md.
+// channel: turns frames for one peer into an ordered flow over one or more lanes. Frames are queued only here. message,
+// universe (control) and relay are above it, and each receives the frames of its family; link and wire are below it.
+// Invariants: the frames of a channel arrive once, in order and undamaged, or the channel fails with a text that names
+// the peer and the frame. A channel with a session outlives its lanes: what the peer has not acknowledged is sent again
+// over the next lane. A failed channel tells every handler once, always from poll(). Over a lane that cannot break,
+// nothing is copied or allocated here, except for the rest of a small frame of which the lane took a part.
+// Callbacks may call send, try_send, fail and shut; they must not destroy the channel. A poll() from inside a callback
+// does nothing.
+// Tests: tests/unit/channel, tests/conformance, tests/sim. Format: docs/formats/frame.md.
 #pragma once
 
 #include <array>

@@ -424,7 +424,7 @@ void Handshake::not_authentic(bool tell) {
     queue(wire::encode_refused());
   }
   peer_ = HandshakePeer();
-  fail(Code::authentication, "the two processes do not have the same secret");
+  fail(Code::authentication, "the two processes do not have the same secret; give both the same COUPLET_SECRET_FILE");
 }
 
 }  // namespace couplet::channel

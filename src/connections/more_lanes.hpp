@@ -21,7 +21,7 @@ struct LanePlan {
   unsigned tcp_streams = 1;
 };
 
-// A connection has `count` lanes over `link`.
+// A connection is to have `count` lanes over `link`.
 struct WantedLanes {
   std::string_view link;
   unsigned count = 1;

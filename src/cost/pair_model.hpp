@@ -28,8 +28,8 @@ struct PairModel {
   [[nodiscard]] bool is_complete() const noexcept;
 };
 
-// Makes the two pieces of a hinge: they have the same beta, and meet at the breakpoint. `first` holds below it; its
-// max_pa does not count. REQUIRES: first.min_pa <= breakpoint <= max_pa.
+// Returns the two pieces of a hinge, which have the same beta and meet at the breakpoint. `first` is the piece below
+// the breakpoint; first.max_pa is not used. REQUIRES: first.min_pa <= breakpoint <= max_pa.
 [[nodiscard]] PairModel hinge(const PairPiece& first, double breakpoint, double alpha_above_s, double max_pa);
 
 }  // namespace couplet::cost

@@ -52,9 +52,12 @@ std::uint64_t arrange(std::span<const Port> ports, std::vector<InboxPlace>& plac
 
 Result<std::unique_ptr<Inbox>> Inbox::create(const Setting& setting, std::vector<InboxPlace>& places) {
   const std::uint64_t bytes = arrange(setting.ports, places);
-  if (setting.run_directory.empty()) return fail(Code::unsupported, "rank {} has no run directory", setting.rank);
+  if (setting.run_directory.empty()) {
+    return fail(Code::unsupported, "rank {} has no node directory, in which its inbox would be", setting.rank);
+  }
   if (bytes > max_file_bytes) {
-    return fail(Code::unsupported, "the messages to rank {} need {} bytes", setting.rank, bytes);
+    return fail(Code::unsupported, "the messages to rank {} need more than {} bytes, the most that an inbox may have",
+                setting.rank, max_file_bytes);
   }
   InboxHead head{.magic = inbox_magic};
   for (std::uint64_t& number : head.nonce) {

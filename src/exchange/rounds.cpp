@@ -57,8 +57,8 @@ Progress Rounds::start() noexcept {
   return progress_;
 }
 
-// Returns false after an error. The ports are served in order, so that one without room holds up those after it for a
-// moment, but no message that was sent before.
+// Packs and sends messages until a port has no room. Returns false after an error. The ports are served in order: a
+// port without room delays the ports after it, but none of the messages that were sent before.
 bool Rounds::send_some() {
   if (sent_ > sending_.size()) return true;
   for (; sent_ < sending_.size(); ++sent_) {

@@ -85,7 +85,8 @@ Status compare_edge(const Both& both, const Ends& ends) {
                 word(one.is_variable), one.bytes, word(other.is_variable));
   }
   if (one.every != other.every || one.offset != other.offset) {
-    return fail(Code::mismatch, "{}: the sender has every {} and offset {}, and the receiver every {} and offset {}",
+    return fail(Code::mismatch,
+                "{}: the sender gives every {} and offset {}, the receiver every {} and offset {}; both must agree",
                 edge, one.every, one.offset, other.every, other.offset);
   }
   return {};

@@ -1,6 +1,6 @@
 // link: moves the bytes of frames to one address. A link knows nothing of programs, tags or steps. channel is above it
-// (order, queues, checks); os and wire are below it. There is one folder for each link: self, shm, tcp, sim, and fault,
-// which wraps any of them.
+// (order, queues, checks); os and wire are below it. There is one folder for each link: self, shm, tcp, file, ucx, sim,
+// and fault, which wraps any of them.
 // Invariants: nothing here blocks; nothing here queues more than the operating system or the mapped ring takes; a lane
 // delivers frames in the order in which they were pushed; after a failure a lane only reports that failure.
 // Tests: tests/conformance/link (one suite for all), tests/unit/link.

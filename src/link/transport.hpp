@@ -104,7 +104,7 @@ class Transport {
   virtual void cancel(std::uint32_t peer) = 0;
   // Returns a lane that delivers what a peer that has ended has left for this process, or not_found.
   [[nodiscard]] virtual Result<std::unique_ptr<Lane>> left_by(const Address& /*peer*/) { return Code::not_found; }
-  // Advances dials and offers, and returns the work done. Never blocks.
+  // Advances dials and offers. Returns the amount of work done, 0 if there was none. Never blocks.
   virtual int poll(std::uint64_t now_ns) = 0;
   // Does what poll() does, for a watched descriptor that is ready.
   virtual int woken(int /*descriptor*/, std::uint64_t now_ns) { return poll(now_ns); }

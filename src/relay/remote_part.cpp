@@ -125,7 +125,8 @@ Status RemotePart::finish_opening(std::uint64_t deadline_ns) {
     return fail(is_given_up(line_, remote_.options_, remote_.environment_, source_) ? Code::peer_lost : Code::timeout,
                 "{}: {}", source_.title, line_.missing());
   }
-  return fail(Code::timeout, "{}: {} has not answered", source_.title, remote_.environment_.peer_name(line_.server()));
+  return fail(Code::timeout, "{}: {} has not answered within the timeout of this call", source_.title,
+              remote_.environment_.peer_name(line_.server()));
 }
 
 void RemotePart::ask() {

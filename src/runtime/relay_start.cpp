@@ -57,7 +57,7 @@ Result<std::string> find_helper(const std::string& name) {
     }
   }
   return fail(Code::not_found,
-              "{} is not part of this installation (looked in {}); COUPLET_LIBEXEC may say where it is", name,
+              "{} is not part of this installation (looked in {}); set COUPLET_LIBEXEC to the folder that has it", name,
               fmt::join(folders, ", "));
 }
 

@@ -56,7 +56,7 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
                                                                    const TransportOptions& options,
                                                                    counters::Counters& counters);
 
-// Returns the worker of UCX; nullptr if the link ucx is not in use, or UCX is not there.
+// Returns the UCX worker; nullptr if the link ucx is not in use, or UCX is not available.
 [[nodiscard]] std::shared_ptr<link::UcxWorker> ucx_worker_of(const connections::Connections& connections);
 
 }  // namespace couplet::runtime

@@ -211,7 +211,8 @@ Result<Sight> Attachment::look(bool with_oldest) const {
   return sight;
 }
 
-// The control lines are read after the writer was found to have ended, since it may have published and closed before.
+// The control lines are read again after the writer was found to have ended, since it may have published steps, or
+// closed the series, just before its end.
 const Source* Attachment::find_lost(std::uint64_t published) {
   for (Source& source : sources_) {
     const auto& control = source.file->control().published;

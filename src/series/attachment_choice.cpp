@@ -116,7 +116,8 @@ Status Attachment::choose_points(ChosenField& chosen) const {
   return {};
 }
 
-// Returns boxes of elements that some writer writes; one empty box if there are none.
+// Returns boxes that together contain all of `points` that a writer writes; each is a part of one writer's box. Returns
+// one empty box if no writer writes any of the points.
 std::vector<ReadBox> Attachment::boxes_around(std::span<const std::int64_t> points, std::size_t field) const {
   const auto& shape = record_.fields[field].shape;
   const std::size_t fields = options_.fields.empty() ? record_.fields.size() : options_.fields.size();

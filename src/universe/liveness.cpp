@@ -14,8 +14,9 @@ namespace {
 // longer.
 constexpr std::uint64_t round_ns = 1'000'000'000;
 constexpr std::size_t max_looks_per_tick = 64;
-// A page is removed only by a process that ends in good order, so the peer has ended. The hub knows whether it has left
-// or is lost. If the hub says nothing for this long (it may be stopped), the peer counts as one that has left.
+// A process removes its page only when it ends in order, so a peer without a page has ended. The hub knows whether this
+// peer has left or is lost. If the hub says nothing for this long (the hub may be stopped), the peer counts as one that
+// has left.
 constexpr std::uint64_t max_wait_for_word_ns = 3'000'000'000;
 
 }  // namespace

@@ -57,7 +57,7 @@ Status make_mark(const std::string& path) {
   return file ? Status() : os::system_failure(errno, fmt::format("cannot make {}", path));
 }
 
-// Returns the largest number in the names of marks that begin so.
+// Returns the largest number in the names of the marks that begin with `prefix`; nothing if there is no such mark.
 std::optional<std::uint16_t> largest_noted(const std::string& directory, std::string_view prefix) {
   std::optional<std::uint16_t> largest;
   const auto names = os::list_directory(directory);

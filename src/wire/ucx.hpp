@@ -55,8 +55,9 @@ inline constexpr std::size_t max_ucx_address_bytes = 16384;
 // REQUIRES: a whole introduction.
 [[nodiscard]] Result<UcxIntroduction> decode_ucx_introduction(std::string_view image);
 
-// What each side says when it has heard the other one through UCX, or has given up. After it, the socket carries only
-// the number of records of a direction, when that direction ends.
+// Each side sends its verdict when the hello of the other side has come through UCX, or when it gives up. Afterwards
+// the socket carries only one number for each direction: when a side ends its direction, it sends the number of its
+// records.
 struct UcxVerdict {
   bool is_reached = false;
   std::string why;  // if not

@@ -260,7 +260,7 @@ def read_beside_the_window(run: Run) -> None:
 
 
 def no_call_waits_so_long(run: Run) -> None:
-    """The slots are mapped, so that nobody waits for a writer that computes."""
+    """The slots are mapped, so no read may wait until the writer has computed."""
     fetch_while_the_writer_computes(run, direct=1)
 
 

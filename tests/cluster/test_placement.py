@@ -1,4 +1,4 @@
-"""The probe inside the cluster, a placement by ``couplet place``, and the tiles of the paper on its eight nodes."""
+"""Tests on a cluster of eight nodes: the probe, a placement by ``couplet place``, and the example tile_io."""
 
 from __future__ import annotations
 

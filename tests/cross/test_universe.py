@@ -53,7 +53,7 @@ def universes() -> list[tuple[Machine, ...]]:
 
 @pytest.mark.parametrize("machines", universes(), ids=lambda machines: "-".join(each.name for each in machines))
 def test_values_of_all_types(make_world: Callable[..., World], machines: tuple[Machine, ...]) -> None:
-    """Messages, collective calls, series and areas of every element type, between all ranks."""
+    """Messages, collective calls, series and areas bring values of every element type from all ranks to all ranks."""
     told = run(make_world(THREE), mixed(*machines))
     orders = ["big" if machine.name in BIG_ENDIAN else "little" for machine in machines]
     assert [ended.output for ended in told] == [

@@ -133,7 +133,7 @@ void judge(const channel::Channel& channel) {
   demand(code == Code::ok || code == Code::end || channel.failure().text().find("the peer") != std::string::npos);
 }
 
-// The input is a reader.
+// The input is what a reader sends to the server of a relay.
 void serve(std::span<const std::byte> input) {
   relay::ServerOptions options;
   options.watch = false;
@@ -159,7 +159,7 @@ void serve(std::span<const std::byte> input) {
   }
 }
 
-// A reader's process, whose relay is the input.
+// The process of a reader. The input is what its relay sends.
 class Elsewhere final : public series::Environment, public message::Channels, public universe::SeriesRegistry {
  public:
   explicit Elsewhere(std::span<const std::byte> input)

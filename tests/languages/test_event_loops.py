@@ -1,4 +1,4 @@
-"""Event loops of which the universe is left, or that are closed, while a coroutine waits."""
+"""The universe is left, or the event loop is closed, while a coroutine of the loop waits."""
 
 from __future__ import annotations
 

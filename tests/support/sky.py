@@ -33,7 +33,10 @@ def reads(
     at_once: int = 0,
     errors: Path | None = None,
 ) -> list[str]:
-    """Returns a part of a launcher's command. mode: hold or follow; at_once: steps of each read, else one to five."""
+    """Returns the readers' part of a launcher's command.
+
+    mode: hold or follow. at_once: how many steps each read returns; 0: one to five.
+    """
     words = [*map(str, grid), str(extent), route, mode, str(every), str(int(torn)), str(at_once)]
     return [*ranks(grid), *prefix(errors), program(flavour), "read", *words]
 

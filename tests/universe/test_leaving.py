@@ -172,7 +172,7 @@ def test_leaving_goes_on_as_long_as_the_receiver_reads_the_memory_of_the_sender(
 
 
 def test_what_was_sent_arrives_if_the_first_call_of_the_receiver_is_a_send(make_world: Callable[..., World]) -> None:
-    """The system of the process that has left answers what is sent by a reset, which destroyed what was not read."""
+    """Fault: the host of the process that had left answered the send by a reset, which destroyed unread messages."""
     world = make_world("guest:2")
     first, second = connected_guests(world)
     first.get("many = [universe.group.Isend(np.full(65_000, number, 'u1'), 1) for number in range(6)]")

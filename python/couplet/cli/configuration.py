@@ -97,7 +97,7 @@ class Configuration:
         return ",".join(f"{p.name}:{p.ranks}{'' if p.required else '?'}" for p in self.programs)
 
     def max_linger_s(self) -> float:
-        """Returns for how many seconds the universe may rightly stay after its last program."""
+        """Returns the longest time in seconds for which the hub may go on after the last program has ended."""
         return max([self.linger_s or 0.0, *(float(one.settings.get("linger_s", 0.0)) for one in self.series)])
 
     def hub_settings(self) -> dict[str, Any]:

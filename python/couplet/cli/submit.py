@@ -12,14 +12,14 @@ from pathlib import Path
 from couplet.cli.configuration import Configuration, Program
 from couplet.cli.slurm import SlurmError, only_options, size_words, slurm_programs, split_options
 
-# A job of its own for each program: couplet run then has to believe that it is in no job.
+# If each program gets a job of its own, couplet run must not start the programs in the job in which it runs itself.
 _FORGET_JOB = """\
-# Each program gets a job of its own, so `couplet run` must not take this job for the programs' one.
+# Each program gets a job of its own, so `couplet run` must not start the programs in this job.
 for name in "${!SLURM_@}"; do
   [ "$name" = SLURM_CONF ] || unset "$name"
 done
 """
-# What says who pays, and in which queue, and how long: the job for couplet run has that of the first program.
+# The options for the account, the queue and the time limit: the job for couplet run has those of the first program.
 _QUEUE_OPTIONS = {
     *("-A", "--account", "-p", "--partition", "-q", "--qos", "-t", "--time", "--reservation", "-M", "--clusters"),
     "--wckey",

@@ -140,7 +140,10 @@ class Collector:
         """Returns the document; CostError if the probe ended before it was done."""
         if not self.done:
             of = f" of {self.cell_count}" if self.cell_count is not None else ""
-            raise CostError(f"couplet-probe ended after {len(self.cells)}{of} cells, before it was done")
+            raise CostError(
+                f"couplet-probe ended after {len(self.cells)}{of} cells, before it was done: it has not printed "
+                'the line "done"; measure again, or give its whole output to --lines'
+            )
         document, setting = dict(self._document), self.setting
         cores = document.pop("cores", None)
         hosts = list(dict.fromkeys(process["host"] for process in document.get("processes", [])))

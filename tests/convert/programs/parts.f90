@@ -1,4 +1,4 @@
-! A module with the communicator, and requests in a derived type: used by split.f90. It is converted by tests/convert.
+! This module has the communicator, and a derived type with requests. split.f90 uses it; tests/convert converts both.
 module parts
   use mpi
   implicit none

@@ -50,7 +50,7 @@ struct Sent {
 };
 using Wire = std::deque<Sent>;
 
-// Does steps in any order that their needs allow.
+// Carries out the steps of all members in a random order, each after the steps that it needs.
 class Carrier {
  public:
   Carrier(std::vector<Member>& members, Way way) : members_(members), way_(way) {

@@ -30,7 +30,8 @@ class PublicationWatchTest : public testing_fixture::Series {
   std::unique_ptr<PublicationWatch> watch = std::move(PublicationWatch::open(bell)).value();
 };
 
-// Issue 9, fault 10: the relay waited only for the far target of one reader.
+// Issue 9, fault 10: the relay waited only for the late step that one reader wanted, while another reader wanted an
+// earlier one.
 TEST_F(PublicationWatchTest, OneReadersChoiceDelaysNoOther) {
   const auto writer = create(4);
   put(*writer, 0);

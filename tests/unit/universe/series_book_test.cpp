@@ -97,7 +97,7 @@ TEST_F(HubSeries, AnAnnouncedSeriesIsFoundWithAllItsParts) {
   EXPECT_EQ(described.fields, record.fields);
 }
 
-// One message of at most 1 MiB held 991 writers with 30 fields.
+// A description that is sent whole, in one message of at most 1 MiB, has room for only 991 writers with 30 fields.
 TEST_F(HubSeries, TenThousandWritersWithThirtyFieldsAreAnnouncedAndFetchedInParts) {
   constexpr std::size_t writers = 10'000;
   start("ocean:10000,nowcast:1");
