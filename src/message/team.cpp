@@ -372,8 +372,9 @@ Status MessageTeam::with_memory(const Body& body) const noexcept {
   }
 }
 
-// A target that is lost is not told: it knows, or does not need it any more. Without memory to send, it is tried again
-// while the call lasts, since the target waits; then it hears of it by the end of the channel.
+// A target that is lost is not told: it knows, or does not need it any more. Without memory to send, or without a
+// descriptor for the connection, it is tried again while the call lasts, since the target waits; then it hears of it by
+// the end of the channel.
 void MessageTeam::send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,
                        std::uint64_t deadline_ns) noexcept {
   const std::uint32_t context = tag == greeting_tag ? greeting_context(identity_) : to.context;
@@ -383,7 +384,7 @@ void MessageTeam::send(const Status& status, const std::string& bytes, const Edg
       if (image.empty()) image = image_of(status, bytes, to);
       return messenger_.send_internal(group_, context, image, to.rank, tag);
     });
-    if (sent.code() != Code::memory) return;
+    if (sent.code() != Code::memory && sent.code() != Code::limit) return;
     const std::uint64_t now_ns = os::now_ns();
     if (now_ns >= deadline_ns) return messenger_.give_up_peer(group_, to.rank, sent);
     messenger_.move_until(std::min(deadline_ns, now_ns + retry_ns));

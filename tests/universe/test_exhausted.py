@@ -108,6 +108,38 @@ def test_no_file_is_left_for_a_guest(make_world: MakeWorld, links: str) -> None:
         guest.leave()
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["universe.create_series('own', (4,), 'i8', box=mine, group=both)", "both.barrier(timeout=20)"],
+    ids=["create", "barrier"],
+)
+def test_a_collective_call_waits_for_a_file_for_its_connection(make_world: MakeWorld, call: str) -> None:
+    """Chaos seed 2100054: the first message of a rank was dropped for lack of one, and both waited for 60 s."""
+    world = make_world("guest:2")
+    guests = [Guest(world, "guest", rank, 2, COUPLET_LINKS="self,tcp") for rank in range(2)]
+    first, second = (guest.ready() for guest in guests)
+    for guest in (first, second):
+        guest.get("both = universe.program_group")
+        guest.get("mine = [(2 * universe.rank, 2 * universe.rank + 2)]")
+    pid = second.process.pid
+    before = limit_files(pid, files(pid))
+    began = time.monotonic()
+    for guest in (first, second):
+        guest.say(f"made = {call}")
+    time.sleep(1)
+    limit_files(pid, before[0])
+    for guest in (first, second):
+        answer = guest.hear()
+        assert answer == "is None" or "Too many open files" in answer, answer
+    assert time.monotonic() - began < 20, "it goes on as soon as there is a file"
+    for guest in (first, second):  # and they are in step
+        guest.say("again = universe.create_series('again', (4,), 'i8', box=mine, group=both)")
+    for guest in (first, second):
+        assert guest.hear() == "is None"
+        guest.get("again.close()")
+    first.leave(second)
+
+
 def test_few_files_to_join_with(make_world: MakeWorld) -> None:
     world = make_world(f"{PROGRAMS},guest:1?")
     with quartet(world) as four:
