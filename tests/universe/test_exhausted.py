@@ -130,13 +130,14 @@ def test_a_collective_call_waits_for_a_file_for_its_connection(make_world: MakeW
     limit_files(pid, before[0])
     for guest in (first, second):
         answer = guest.hear()
-        assert answer == "is None" or "Too many open files" in answer, answer
+        assert answer.startswith("is ") or "Too many open files" in answer, answer
     assert time.monotonic() - began < 20, "it goes on as soon as there is a file"
     for guest in (first, second):  # and they are in step
         guest.say("again = universe.create_series('again', (4,), 'i8', box=mine, group=both)")
     for guest in (first, second):
-        assert guest.hear() == "is None"
+        assert guest.hear().startswith("is ")
         guest.get("again.close()")
+        guest.get("made.close() if made else None")
     first.leave(second)
 
 
