@@ -222,8 +222,10 @@ class Collectives:
         For a member that cannot make the call which the others make, because its data are missing, for instance.
         """
         call = text_of(call, "call", "refuse_collective", "the name of a call, such as 'allreduce'")
-        said = utf8(text_of(text, "text", "refuse_collective"))
-        _couplet.refuse_collective(self._handle, call, StateError.code, said)
+        if not isinstance(text, str):
+            refuse(text, "text", "refuse_collective", "a text (str)")
+        # It may have the surrogates of a file name that is no UTF-8.
+        _couplet.refuse_collective(self._handle, call, StateError.code, utf8(text))
 
     def collective_method(self, call: str, nbytes: int) -> str:
         """Returns the method that the call of that name would use for messages of `nbytes` bytes."""

@@ -125,8 +125,8 @@ def test_colors_are_whole_numbers(make_world: MakeWorld) -> None:
     assert two.get("int(made.allreduce([4])[0])") == "7"
     assert one.hear() == "is 7"
     one.say("universe.split('land', 1.7)")
-    two.refused("universe.split('land', 1)", "ARGUMENT", "float")
-    assert "float" in one.hear()
+    two.refused("universe.split('land', 1)", "ARGUMENT", "color is 1.7", "whole number")
+    assert "color is 1.7" in one.hear()
     one.say("universe.split('sea', -1) is None")
     assert two.get("universe.split('sea', None) is None") == "True"
     assert one.hear() == "is True"
