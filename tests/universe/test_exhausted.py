@@ -201,7 +201,7 @@ def test_memory_is_refused(make_world: MakeWorld) -> None:
         guest.get("[own.put(np.full(1 << 20, float(step)), step) for step in range(4)]")
         guest.get("reader = universe.open_series('own')")
         guest.get("allow_more_memory(24 << 20)")
-        guest.refused("reader.read(at_least=4)", "MEMORY", "read: series 'own': there is no memory for up_to = 64 steps")
+        guest.refused("reader.read(at_least=4)", "MEMORY", "read: series 'own': there is no memory for up_to = 64")
         guest.refused(create.format("another"), "MEMORY", "'another'", "bytes")
         four.go_on()
         guest.get("allow_more_memory(-1)")
