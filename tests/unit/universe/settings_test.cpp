@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "channel/secret.hpp"
 #include "support/temporary_directory.hpp"
 #include "universe/join.hpp"
 #include "universe/membership.hpp"
@@ -59,9 +60,21 @@ TEST_F(Environment, AJoinWithAnInfiniteTimeoutHasNoLimit) {
   JoinWishes wishes{.program = "ocean", .hub = "127.0.0.1:1", .secret_file = directory.path() + "/secret"};
   wishes.timeout_s = std::numeric_limits<double>::infinity();
   wishes.timeout_given = true;
+  ASSERT_TRUE(channel::read_or_make_secret(wishes.secret_file).ok());
   const auto options = join_options(wishes);
   ASSERT_TRUE(options.ok()) << options.status().text();
   EXPECT_EQ(options->timeout_s, -1);
+}
+
+// A mistyped name made another secret there, and joining failed with a sentence about two secrets.
+TEST_F(Environment, AMemberMakesNoSecretWhereAFileIsNamed) {
+  const test::TemporaryDirectory directory;
+  const std::string mistyped = directory.path() + "/sceret";
+  const JoinWishes wishes{.program = "ocean", .hub = "127.0.0.1:1", .secret_file = mistyped};
+  const auto options = join_options(wishes);
+  EXPECT_EQ(options.code(), Code::config);
+  EXPECT_NE(options.status().text().find(mistyped + " does not exist"), std::string::npos) << options.status().text();
+  EXPECT_EQ(channel::read_secret(mistyped).code(), Code::not_found);
 }
 
 TEST_F(Environment, LaunchersAreRecognised) {
