@@ -219,7 +219,7 @@ Outcome blocking(Call&& call) {
   return outcome;
 }
 
-/// Makes a call that the interrupt check does not reach (rounds and halos). It calls call(slice) until the answer is
+/// Makes a call that the interrupt check does not reach (rounds and halos), or in pieces. It calls call(slice) until the answer is
 /// another one than `waiting`, or until timeout_s (< 0: for ever) has passed, and looks for signals between the slices.
 template <class Call, class Waiting>
 Outcome sliced(double timeout_s, Call&& call, Waiting&& waiting) {

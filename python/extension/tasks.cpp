@@ -193,8 +193,11 @@ nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, doub
   info.struct_bytes = sizeof info;
   Received received;
   const auto take = [&] { received.take(info); };
-  const Outcome outcome =
-      blocking([&] { return taken([&] { return couplet_tasks_next(tasks, &expected, timeout_s, &info); }, take); });
+  // In slices: after each of them the ranks of a worker group meet, and hear that one of them has refused the call.
+  const Outcome outcome = sliced(
+      timeout_s,
+      [&](double slice) { return taken([&] { return couplet_tasks_next(tasks, &expected, slice, &info); }, take); },
+      [](const Outcome& now) { return now.status == COUPLET_NOT_YET; });
   const couplet_status status = check(outcome, "next");
   if (status != COUPLET_OK) {
     return nb::make_tuple(status, 0, -1, -1, nb::tuple(), nb::none());
