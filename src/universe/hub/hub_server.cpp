@@ -24,6 +24,7 @@ constexpr int messages_per_turn = 64;  // for one connection
 constexpr int callers_per_turn = 256;
 constexpr std::uint64_t last_words_ns = 2'000'000'000;
 constexpr std::uint64_t tick_ns = 100'000'000;
+constexpr std::uint64_t find_out_ns = 4'000'000'000;  // for which it goes on to find out whether members have ended
 constexpr std::uint64_t max_lock_wait_ns = 60'000'000'000;  // the longest wait for the lock of the run directory
 constexpr std::uint64_t silence_look_ns = 250'000'000;
 // The id that stop_descriptor has in by_descriptor_. No connection or caller has it.
@@ -182,7 +183,7 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
       called = true;
     } else if (found->second == stop_wish) {
       doorbell_->unwatch(found->first);
-      stop("the hub was told to end");
+      schedule_.stop_due_ns = now + find_out_ns;
     } else if (found->second == lifeline) {
       doorbell_->unwatch(found->first);
       orphaned_ = true;
@@ -205,6 +206,10 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
     call_cut_off(now);
     roster_.tick();
     state_->tick(now);
+  }
+  // A member whose connection has just broken may have ended. If that can be found out, the key is not needed any more.
+  if (schedule_.stop_due_ns != 0 && (state_->awaited_count() == 0 || now >= schedule_.stop_due_ns)) {
+    stop("the hub was told to end");
   }
   state_->flush(now);
   write_events();  // before members are told: they know nothing that the roster does not say

@@ -125,6 +125,7 @@ class HubServer {
     RunningClock clock;  // all times of this object and of the state are its times
     std::uint64_t next_tick_ns = 0;
     std::uint64_t next_lock_look_ns = 0;
+    std::uint64_t stop_due_ns = 0;           // 0: it was not told to end
     std::uint64_t next_silence_look_ns = 0;  // when to check `unanswered_` again
     std::uint64_t over_since_ns = 0;
   };
