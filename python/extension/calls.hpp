@@ -219,8 +219,9 @@ Outcome blocking(Call&& call) {
   return outcome;
 }
 
-/// Makes a call that the interrupt check does not reach (rounds and halos), or in pieces. It calls call(slice) until the answer is
-/// another one than `waiting`, or until timeout_s (< 0: for ever) has passed, and looks for signals between the slices.
+/// Makes a call that the interrupt check does not reach (rounds and halos), or that has to end now and then. It calls
+/// call(slice) until the answer is another one than `waiting`, or until timeout_s (< 0: for ever) has passed, and looks
+/// for signals between the slices.
 template <class Call, class Waiting>
 Outcome sliced(double timeout_s, Call&& call, Waiting&& waiting) {
   double left = timeout_s;
