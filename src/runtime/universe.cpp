@@ -324,7 +324,7 @@ Status Universe::leave() {
   Status flushed;
   connections_->shut(leave_patience_ns, [&](engine::PeerPatience& patience) { flushed = messenger_->flush(patience); });
   // This time counts from here, however long the peers have taken.
-  const Status left = member_->leave(os::deadline_after(leave_timeout_s));
+  Status left = member_->leave(os::deadline_after(leave_timeout_s));
   if (!window_ended.ok()) {
     return window_ended.within("leaving the window of the MPI job");
   }
