@@ -128,6 +128,7 @@ def test_another_universe_leaves_the_key_of_a_hub_that_has_died(make_world: Make
     assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0
     assert not home.exists()
     member.leave()
+    assert other.hub is not None and other.hub.wait(WATCHDOG_S) == 0  # it is in the same run directory
 
 
 def test_clean_removes_the_key_of_a_hub_that_has_died(make_world: MakeWorld) -> None:
