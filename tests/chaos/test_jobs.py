@@ -7,10 +7,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 from chaos.histories import Harm, Life
 from chaos.jobs import Job, Rank, descendants, jobs_of, pid_in, state_of
-from chaos.plan import Program
+from chaos.perform import Performance
+from chaos.plan import Fault, Program
+from chaos.stage import Stage
 
 PATIENCE_S = 60.0
 
@@ -90,3 +93,45 @@ def test_all_ranks_are_killed_with_one_and_start_again(tmp_path: Path) -> None:
     assert all(rank.life.killed_ns == rank.life.ended_ns is not None for rank in job.ranks)
     assert job.due_s == 7.0
     assert harm.until_ns == other.until_ns is not None
+
+
+def test_a_job_is_starting_until_a_rank_has_begun_its_history(tmp_path: Path) -> None:
+    job = Job("openmpi", launcher=subprocess.Popen(["sleep", "60"]))
+    assert job.launcher is not None
+    for rank in range(2):
+        job.ranks.append(Rank(Life("ocean", rank, rank, 0, "a"), tmp_path / f"{rank}"))
+    assert job.starting("ocean/0") and job.starting("ocean/1") and job.starting("job:openmpi")
+    job.ranks[1].history.write_text(f'{{"t":1,"e":"o","n":0,"c":"start","pid":{os.getpid()}}}\n')
+    assert job.starting("ocean/0") and not job.starting("ocean/1") and not job.starting("job:openmpi")
+    job.launcher.kill()
+    look_until_it_has_ended(job)
+    assert not job.starting("ocean/0")
+
+
+class OneFault(Performance):
+    """A performance whose target is still being started, and which only counts what it causes."""
+
+    def __init__(self) -> None:
+        self.late_s, self.begun_s, self.launcher_works, self.caused = 0.0, time.monotonic(), True, 0
+        self.stage = cast("Stage", self)
+
+    def starting(self, target: str) -> bool:
+        return self.launcher_works and target == "job:openmpi"
+
+    def happen(self, fault: Fault) -> None:
+        self.caused += 1
+
+
+def test_faults_wait_for_a_launcher_that_is_slow() -> None:
+    """On a busy machine a job needed 1.8 s to start. Its kill hit nobody then, and the test of the plan failed."""
+    run = OneFault()
+    faults = [Fault("kill", "job:openmpi", 0.0, again=True), Fault("stop", "reader/0", 0.3)]
+    time.sleep(0.4)
+    run.cause(faults)
+    assert (run.caused, len(faults)) == (0, 2)
+    run.launcher_works = False
+    run.cause(faults)  # the second fault comes as long after the first one as the plan says
+    assert (run.caused, len(faults)) == (1, 1)
+    time.sleep(0.35)
+    run.cause(faults)
+    assert (run.caused, len(faults)) == (2, 0)

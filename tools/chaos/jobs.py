@@ -72,6 +72,11 @@ class Job:
         found = [rank for rank in self.ranks if name in (rank.life.name, self.name)]
         return [rank.pid for rank in found if rank.alive() and rank.pid is not None]
 
+    def starting(self, name: str) -> bool:
+        """Says whether the launcher has yet to start this rank, or any rank if it is the name of the job."""
+        found = [rank for rank in self.ranks if name in (rank.life.name, self.name)]
+        return self.launcher is not None and not any(rank.alive() or rank.pid is not None for rank in found)
+
     def kill_all(self) -> None:
         if self.launcher is not None:
             for pid in [self.launcher.pid, *descendants(self.launcher.pid), *self.alive(self.name)]:

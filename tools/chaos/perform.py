@@ -41,6 +41,7 @@ class Performance:
         self.harms: list[Harm] = []
         self.due: list[tuple[float, Callable[[], None]]] = []
         self.begun_s = 0.0
+        self.late_s = 0.0  # by which faults come later than the plan says, since a launcher was slow
         self.helpers: list[subprocess.Popen[bytes]] = []
         self.force_clean = False
 
@@ -68,14 +69,23 @@ class Performance:
                 if job.due_s is not None and job.due_s <= self.now_s():
                     job.due_s = None
                     self.stage.start_job(job)
-            while faults and faults[0].at_s <= self.now_s():
-                self.happen(faults.pop(0))
+            self.cause(faults)
             self.run_due(self.now_s())
             self.sleep_a_tick()
         ended_ns = time.monotonic_ns()
         self.run_due(float("inf"))
         self.stage.end_by_force()
         return self.collect(begun_ns, ended_ns)
+
+    def cause(self, faults: list[Fault]) -> None:
+        """Causes the faults that are due. While the launcher of a target is at work, which takes seconds on a busy
+        machine, this fault and all later ones wait: a fault without a target would be none.
+        """
+        while faults and faults[0].at_s + self.late_s <= self.now_s():
+            if self.stage.starting(faults[0].target):
+                self.late_s = self.now_s() - faults[0].at_s
+                return
+            self.happen(faults.pop(0))
 
     def sleep_a_tick(self) -> None:
         """Sleeps for a tick. If it takes much longer, the machine is busy, and what is slow meanwhile is excused."""

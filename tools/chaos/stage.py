@@ -205,6 +205,11 @@ class Stage:
         mpi = named if named != target else next((a.program.mpi for a in self.actors if a.name == target), "")
         return self.jobs.get(mpi)
 
+    def starting(self, target: str) -> bool:
+        """Says whether this target is a job, or a rank of one, whose launcher is still at work."""
+        job = self.job_of(target)
+        return job is not None and job.starting(target)
+
     def pids_of(self, target: str) -> list[int]:
         """Returns the processes of an actor, "hub" or "relay:NODE" (the process that serves, not its keeper)."""
         if target == "hub":
