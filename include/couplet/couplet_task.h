@@ -105,6 +105,8 @@ COUPLET_API void couplet_task_expectation_init(couplet_task_expectation* expecta
  * COUPLET_NOT_YET: the timeout has passed.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait.
  * COUPLET_END: all requesters have closed, and everything is done.
+ * COUPLET_ERROR_PEER_LOST: a rank of the group was lost; or no task is left, and a coupler was lost that may have had
+ * more. If that coupler is started again, a later call gets its tasks.
  * COUPLET_ERROR_ARGUMENT, COUPLET_ERROR_TYPE, COUPLET_ERROR_SHAPE: the number of parameters, or the type or
  * size of the payload, is not the expected one. The task is handed back to its requester with this error. */
 COUPLET_API couplet_status couplet_tasks_next(couplet_tasks* tasks, const couplet_task_expectation* expected,

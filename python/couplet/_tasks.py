@@ -210,6 +210,9 @@ class Worker(_Taker):
         ------
         DeadlineError
             There was no task within the timeout.
+        PeerLostError
+            A rank of the group was lost. Or no task is left, and a coupler was lost that may have had more; if it is
+            started again, a later call gets its tasks.
         ArgumentError, ElementTypeError, ShapeError
             The task is not as expected. It was handed back to its requester with this error.
         """

@@ -89,6 +89,7 @@ TaskMessage Worker::greeting() {
 void Worker::greet(channel::PeerId coupler) {
   if (team_->rank() == 0 && mailbox_.send(coupler, greeting()).ok()) {
     open_couplers_.insert(coupler);
+    lost_couplers_.erase(coupler);
   }
 }
 
@@ -98,6 +99,9 @@ Worker::~Worker() {
 
 // Takes the next task into current_. For the first rank of the group.
 Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
+  if (open_couplers_.empty() && !lost_couplers_.empty()) {
+    mailbox_.environment().engine().poll();  // a coupler may have been started again
+  }
   const auto something = [this] { return !orders_.empty() || open_couplers_.empty(); };
   if (!something()) {
     const Status waited = mailbox_.environment().engine().wait(
@@ -107,7 +111,7 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
     }
   }
   if (orders_.empty()) {
-    return Code::end;
+    return lost_couplers_.empty() ? Status(Code::end) : without_end();
   }
   current_ = std::move(orders_.front());
   orders_.pop_front();
@@ -121,6 +125,18 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
     return named;
   }
   return {};
+}
+
+// The error when no task is left and a coupler was lost. If it is started again, its tasks come again.
+Status Worker::without_end() const {
+  std::string names;
+  for (const channel::PeerId coupler : lost_couplers_) {
+    names += (names.empty() ? "" : ", ") + mailbox_.environment().peer_name(coupler);
+  }
+  return fail(Code::peer_lost,
+              "tasks '{}': no task is left here, but more may have been requested of the coupler that "
+              "was lost: {}",
+              name_, names);
 }
 
 // Shares what the first rank has found: the others' current_ becomes the same.
@@ -291,8 +307,10 @@ void Worker::message(channel::PeerId source, TaskMessage message) {
 }
 
 // Drops what a lost coupler has ordered, since no process waits for it.
-void Worker::lost(channel::PeerId peer, const Status& /*why*/) {
-  open_couplers_.erase(peer);
+void Worker::lost(channel::PeerId peer, const Status& why) {
+  if (open_couplers_.erase(peer) != 0 && why.code() != Code::end) {
+    lost_couplers_.insert(peer);
+  }
   std::erase_if(orders_, [peer](const Order& order) { return order.coupler == peer; });
 }
 

@@ -27,7 +27,8 @@ class Worker final : public Listener {
 
   // Takes the next task, which is the same on every rank of the group until complete(). Collective over the group.
   // Returns not_yet at the deadline of the group's first rank, end if the couplers have nothing further, and peer_lost
-  // if a rank of the group is lost. If a task is not as expected, returns an error, with which the requester gets the
+  // if a rank of the group is lost, or if no task is left and a coupler was lost before it said that none comes. If a
+  // task is not as expected, returns an error, with which the requester gets the
   // task back; the next call takes the next task.
   Status next(const Expectation& expected, std::uint64_t deadline_ns, Incoming& incoming);
   // Takes the place of a next() that cannot be made, because the caller of this rank has made a mistake. The next() of
@@ -57,6 +58,7 @@ class Worker final : public Listener {
   void greet(channel::PeerId coupler);
   Status take(const Expectation& expected, std::uint64_t deadline_ns);
   Status share(const Status& found);
+  [[nodiscard]] Status without_end() const;
   [[nodiscard]] Status find_refusal(const std::vector<std::string>& images);
   void report(const Status& outcome);
   void give_up(const Status& why);
@@ -70,6 +72,7 @@ class Worker final : public Listener {
   std::vector<channel::PeerId> couplers_;
   std::int32_t id_ = any_worker;             // as the user has given it
   std::set<channel::PeerId> open_couplers_;  // couplers that have not ended
+  std::set<channel::PeerId> lost_couplers_;  // those that never said that no task comes, until they greet again
   std::vector<std::int32_t> ranks_;          // universe ranks of the group
   std::unique_ptr<message::Team> team_;
   std::deque<Order> orders_;

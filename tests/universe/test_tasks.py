@@ -97,7 +97,7 @@ def test_a_task_that_a_worker_in_python_gives_up_is_not_done(make_world: MakeWor
         assert status in answer and text in answer
     requester.get("t = r.submit(couplet.ANY_WORKER, [1], timeout=20)")
     worker.get("(job := next(jobs)).parameters")
-    assert "waited 0.5 s for task" in requester.ask("t.wait(timeout=0.5)")  # it said "waited 0 s": the last slice
+    assert "waited 0.5" in requester.ask("t.wait(timeout=0.5)")  # it said "waited 0 s": the last slice
     assert "COUPLET_ERROR_ARGUMENT complete: needs an exception" in worker.ask("job.complete('no')")
     for each in (requester, worker, coupler):
         each.process.kill()
@@ -133,6 +133,35 @@ def test_a_coupler_that_was_started_again_has_the_workers_that_live(make_world: 
     for each in (*couplers, worker):
         each.hear()
     requester.leave(worker, *couplers)
+
+
+def test_a_worker_is_told_that_its_only_coupler_was_lost(make_world: MakeWorld) -> None:
+    """Fault: next() said that there are no further tasks, and the worker left before the coupler was there again."""
+    world = make_world("coupler:1,worker:1,requester:1")
+    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
+    for each in (coupler, worker, requester):
+        each.ready()
+    coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
+    worker.get("w = universe.worker('t')")
+    requester.get("r = universe.requester('t')")
+    coupler.process.kill()
+    coupler.process.wait(WATCHDOG_S)
+    for _ in range(2):
+        answer = worker.ask("w.next(timeout=20)")
+        assert "COUPLET_ERROR_PEER_LOST" in answer and "program 'coupler' rank 0" in answer, answer
+    coupler = Guest(world, "coupler", 0, 1).ready()
+    coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
+    coupler.say("c.run(timeout=100)")
+    end = time.monotonic() + WATCHDOG_S
+    while "COUPLET_ERROR_TIMEOUT" not in worker.ask("w.next(timeout=0.1)"):  # until it has heard of the new life
+        assert time.monotonic() < end
+    worker.say("[job.complete() for job in w]")
+    requester.get("t = r.submit(couplet.ANY_WORKER, [1], timeout=20)")
+    assert requester.get("t.wait(timeout=20)") == "None"
+    requester.get("r.close()")
+    coupler.hear()
+    worker.hear()
+    requester.leave(worker, coupler)
 
 
 def test_what_a_requester_has_closed_its_next_life_has_not(make_world: MakeWorld) -> None:
