@@ -206,6 +206,9 @@ Result<std::unique_ptr<Lane>> Connections::go_on(channel::PeerId id, Peer& peer)
     }
     Transport& transport = at(step.transport);
     const auto address = address_of(transport, id);
+    if (address.code() == Code::not_yet) {
+      return Code::not_yet;  // where the peer listens is not known (yet): the next tick asks again
+    }
     auto lane = address.ok() ? transport.dial(*address, peer.purpose) : address.status();
     if (lane.ok() || lane.code() == Code::not_yet) {
       peer.walk->dialing(step.transport);
