@@ -49,7 +49,8 @@ void Mailbox::send(const wire::CollectiveNotice& notice, std::int32_t target) no
   } catch (const std::bad_alloc&) {
     sent = Code::memory;
   }
-  if (sent.code() == Code::memory) courier_.messenger().give_up_peer(group_, target, sent);
+  if (sent.code() == Code::memory || sent.code() == Code::limit)
+    courier_.messenger().give_up_peer(group_, target, sent);
 }
 
 bool Mailbox::take(wire::CollectiveNotice& notice, std::int32_t& source) {

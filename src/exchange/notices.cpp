@@ -23,7 +23,8 @@ std::string Notices::name_of(std::int32_t rank) const {
   return fmt::format("rank {} ({})", rank, courier_.name(group_.peer(rank)));
 }
 
-// A neighbour that cannot be told because there is no memory loses its channel, so that it does not wait for ever.
+// A neighbour that cannot be told because there is no memory or no descriptor loses its channel, so that it does not
+// wait for ever.
 void Notices::tell(const wire::ExchangeNotice& notice) noexcept {
   if (std::exchange(has_told_, true)) return;
   for (const Neighbor& neighbor : neighbors_) {
@@ -34,7 +35,8 @@ void Notices::tell(const wire::ExchangeNotice& notice) noexcept {
     } catch (const std::bad_alloc&) {
       sent = Code::memory;
     }
-    if (sent.code() == Code::memory) courier_.messenger().give_up_peer(group_, neighbor.rank, sent);
+    if (sent.code() == Code::memory || sent.code() == Code::limit)
+      courier_.messenger().give_up_peer(group_, neighbor.rank, sent);
   }
 }
 
