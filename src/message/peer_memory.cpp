@@ -4,6 +4,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -25,17 +26,20 @@ Status read_piece(const os::ProcessMemory& memory, std::uint64_t address, std::b
 
 }  // namespace
 
-PeerMemory::PeerMemory(bool is_used, counters::Counters& counters) : is_used_(is_used), counters_(counters) {
-  if (getrandom(nonce_.data(), nonce_.size(), 0) != static_cast<ssize_t>(nonce_.size())) {
+PeerMemory::PeerMemory(bool is_used, counters::Counters& counters)
+    : is_used_(is_used), counters_(counters), process_(static_cast<std::uint32_t>(getpid())) {
+  if (page_.data() == nullptr || getrandom(nonce_.data(), nonce_.size(), 0) != static_cast<ssize_t>(nonce_.size())) {
     is_used_ = false;  // without a nonce there is no proof
+    return;
   }
+  std::memcpy(page_.data(), nonce_.data(), nonce_.size());
 }
 
 wire::Envelope PeerMemory::own(const void* data) const noexcept {
   return {.address = reinterpret_cast<std::uintptr_t>(data),
-          .nonce_address = reinterpret_cast<std::uintptr_t>(nonce_.data()),
+          .nonce_address = reinterpret_cast<std::uintptr_t>(page_.data()),
           .nonce = nonce_,
-          .process = static_cast<std::uint32_t>(getpid())};
+          .process = process_};
 }
 
 wire::Envelope PeerMemory::offer_to(const Flow& flow, const void* data) const noexcept {
@@ -61,7 +65,10 @@ std::string PeerMemory::attempt(Flow& flow, const wire::Envelope& envelope) cons
     return fmt::format("link {} does not share memory", flow.channel->traits().name);
   }
   if (envelope.process == 0) return "the sender does not offer its memory";
-  auto memory = os::ProcessMemory::open(envelope.process, {.address = envelope.nonce_address, .bytes = envelope.nonce});
+  // The peer has the same system, which wipes the peer's page, too, when the peer forks.
+  auto memory = os::ProcessMemory::open(
+      envelope.process,
+      {.address = envelope.nonce_address, .bytes = envelope.nonce, .survives_fork = !page_.is_wiped()});
   if (!memory.ok()) return fmt::format("its nonce could not be read: {}", memory.status().text());
   std::string found = fmt::format("its nonce was read from process {}", envelope.process);
   flow.memory = std::move(*memory);

@@ -11,6 +11,7 @@
 #include "base/status.hpp"
 #include "counters/counters.hpp"
 #include "message/flow.hpp"
+#include "os/wiped_page.hpp"
 #include "wire/message.hpp"
 
 namespace couplet::message {
@@ -38,7 +39,9 @@ class PeerMemory {
 
   bool is_used_;
   counters::Counters& counters_;
+  std::uint32_t process_;
   std::array<std::uint8_t, 16> nonce_{};
+  os::WipedPage page_;  // where peers find the nonce
 };
 
 }  // namespace couplet::message

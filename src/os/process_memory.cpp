@@ -112,6 +112,11 @@ bool ProcessMemory::lives() const noexcept {
   return retry_interrupted([&] { return ::poll(&entry, 1, 0); }) == 0;
 }
 
+// Are these bytes, which were read just now, those of the proven process?
+bool ProcessMemory::is_proof(const std::array<std::uint8_t, MemoryProof::max_bytes>& seen) const noexcept {
+  return seen == proof_.bytes && (!proof_.survives_fork || lives());
+}
+
 Status ProcessMemory::has_ended() const {
   return fail(Code::peer_lost, "process {} has ended, or runs another program now", process_);
 }
@@ -123,7 +128,7 @@ Status ProcessMemory::check() const {
   const iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(proof_.address)), proof_.size};
   const ssize_t moved =
       retry_interrupted([&] { return ::process_vm_readv(static_cast<pid_t>(process_), &local, 1, &remote, 1, 0); });
-  const bool same = moved == static_cast<ssize_t>(proof_.size) && seen == proof_.bytes && lives();
+  const bool same = moved == static_cast<ssize_t>(proof_.size) && is_proof(seen);
   return same ? Status() : has_ended();
 }
 
@@ -149,7 +154,7 @@ Status ProcessMemory::read(std::uint64_t address, void* target, std::uint64_t by
     address += taken;
     bytes -= taken;
     if (bytes == 0) {
-      const bool same = static_cast<std::size_t>(moved) == piece + proof_.size && seen == proof_.bytes && lives();
+      const bool same = static_cast<std::size_t>(moved) == piece + proof_.size && is_proof(seen);
       return same ? Status() : has_ended();
     }
   }

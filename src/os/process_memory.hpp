@@ -23,6 +23,9 @@ struct MemoryProof {
   std::uint64_t address = 0;
   std::array<std::uint8_t, max_bytes> bytes{};
   std::size_t size = max_bytes;
+  // May a process that the intended one has forked have them, too? If not (see os::WipedPage), a copy that was read
+  // together with the proof needs no further question.
+  bool survives_fork = true;
 };
 
 // A piece of another process's memory.
@@ -63,6 +66,7 @@ class ProcessMemory {
  private:
   ProcessMemory(std::uint32_t process, const MemoryProof& proof, Descriptor handle)
       : process_(process), proof_(proof), handle_(std::move(handle)) {}
+  [[nodiscard]] bool is_proof(const std::array<std::uint8_t, MemoryProof::max_bytes>& seen) const noexcept;
   [[nodiscard]] Status has_ended() const;
   [[nodiscard]] bool lives() const noexcept;
 
