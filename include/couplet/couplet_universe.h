@@ -43,6 +43,9 @@ COUPLET_API couplet_status couplet_join(const char* program, const couplet_join_
 /* Leaves the universe in good order: closes what is open and delivers what was sent.
  * Ownership: the handle, and every handle made from it, is invalid afterwards, also after an error.
  * COUPLET_ERROR_HUB_LOST: there is no hub that could be told that a series was closed; all else was done.
+ * COUPLET_ERROR_PEER_LOST (or another error of a send): a send has failed, and no wait or test has asked about it. The
+ *   text says how many. The process has left.
+ * COUPLET_ERROR_TIMEOUT: some sends are not complete, as nobody receives their messages. The process has left.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait for receivers. The process has left, and what they had not
  *   taken is lost. */
 COUPLET_API couplet_status couplet_leave(couplet_universe* universe);

@@ -44,8 +44,8 @@ struct Request {
   bool sending = false;
   bool in_channel = false;  // `outgoing` is the channel's
   bool pumping = false;
-  std::uint8_t more_pieces = 0;  // send: of ours that are the channel's, beside `outgoing`
-  bool pooled = false;
+  std::uint8_t more_pieces = 0;    // send: of ours that are the channel's, beside `outgoing`
+  bool pooled = false;             // in use, and from Requests::take()
   bool swap = false;               // what arrives has the other byte order
   bool detached = false;           // goes back to the pool by itself
   bool whole = true;               // shared: the own pieces are there

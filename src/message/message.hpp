@@ -126,7 +126,7 @@ class Messenger {
   [[nodiscard]] std::vector<PeerReport> report() const;
   // Waits until the peers have received everything that was sent; over a lane that cannot break, it is enough that the
   // lane has taken it. When `patience` has ended, it is enough if the system has taken everything; otherwise returns
-  // timeout.
+  // timeout. Returns the error of a send that has failed, if no call has asked about it.
   Status flush(engine::PeerPatience& patience);
   // Returns the number of sends and receives that are not complete.
   [[nodiscard]] std::size_t pending() const noexcept { return requests_.pending(); }

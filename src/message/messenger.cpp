@@ -259,7 +259,6 @@ Status Messenger::flush(engine::PeerPatience& patience) {
     return count;
   };
   const auto flushed = [&] { return none(&channel::Channel::sending) && offered() == 0; };
-  if (flushed()) return {};
   Status status;
   for (std::uint64_t left = offered(); !flushed(); left = offered()) {
     // A peer that reads an offered message from this process's memory takes it, though no byte goes to it.
@@ -268,12 +267,13 @@ Status Messenger::flush(engine::PeerPatience& patience) {
     if (!status.ok()) break;
     patience.renew();
   }
+  if (status.ok()) return requests_.unheard_failures();
   if (status.code() != Code::timeout || !none(&channel::Channel::queued)) return status;
   if (const std::uint64_t count = offered(); count > 0) {
     return fail(Code::timeout, "{} messages were not received: a send that is not complete ends with its process",
                 count);
   }
-  return {};
+  return requests_.unheard_failures();
 }
 
 }  // namespace couplet::message

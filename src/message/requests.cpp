@@ -49,6 +49,20 @@ Request* Requests::find(std::uint64_t cookie, const Flow& flow, bool sending) co
   return request->flow == &flow && request->sending == sending ? request : nullptr;
 }
 
+Status Requests::unheard_failures() {
+  std::size_t count = 0;
+  const Request* first = nullptr;
+  pool_.for_each([&](const Request& each) {
+    const bool of_user = each.pooled && each.sending && (each.context & internal_context) == 0;
+    if (!of_user || !each.done || each.status.ok()) return;
+    ++count;
+    first = first == nullptr ? &each : first;
+  });
+  if (first == nullptr) return {};
+  return fail(first->status.code(), "{} sends have failed, and no call has asked about them; one of them: {}", count,
+              first->status.text());
+}
+
 void Requests::change_group(const Group& from, Group& to) noexcept {
   pool_.for_each([&](Request& each) {
     if (each.group == &from) each.group = &to;

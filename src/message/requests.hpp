@@ -22,7 +22,10 @@ class Requests {
 
   // Returns a new request of the pool.
   Request* take();
-  void give(Request* request) noexcept { pool_.give(request); }
+  void give(Request* request) noexcept {
+    request->pooled = false;
+    pool_.give(request);
+  }
   // The request counts as not complete from here on.
   void begin(Request& request) noexcept {
     ++pending_;
@@ -54,6 +57,8 @@ class Requests {
   // Returns the request with the cookie that a frame of the peer names, or nullptr if there is no such request with
   // this peer.
   [[nodiscard]] Request* find(std::uint64_t cookie, const Flow& flow, bool sending) const noexcept;
+  // Returns the error of the sends of a user that have failed, and that no call has asked about; ok if there are none.
+  [[nodiscard]] Status unheard_failures();
   // The group `from` ends: requests that are complete, and for which nobody has waited yet, get the group `to`.
   void change_group(const Group& from, Group& to) noexcept;
   // Returns the number of requests that are not complete.

@@ -153,6 +153,30 @@ def test_leaving_waits_for_sends_that_are_not_complete_and_counts_those_that_sta
     second.leave()
 
 
+@pytest.mark.parametrize("link", ["shm", "tcp"])
+def test_leaving_tells_of_a_send_that_has_failed_and_that_nobody_has_waited_for(
+    make_world: Callable[..., World], link: str
+) -> None:
+    """Fault: leave answered ok. An error that a call has told before is not told again."""
+    world = make_world("guest:3")
+    first, second, third = (Guest(world, "guest", rank, 3, COUPLET_LINKS=f"self,{link}") for rank in range(3))
+    for guest in (first, second, third):
+        guest.ready()
+    for guest in (first, second):
+        guest.get("many = [universe.group.Isend(np.zeros(300_000, 'u1'), 2) for number in range(3)]")
+    third.process.kill()
+    third.process.wait(WATCHDOG_S)
+    for number in range(3):
+        first.refused(f"many[{number}].wait(timeout=100)", "PEER_LOST", "program 'guest' rank 2")
+    second.refused("many[0].wait(timeout=100)", "PEER_LOST", "program 'guest' rank 2")
+    first.leave()
+    second.begin_to_leave()
+    output, errors = second.process.communicate(timeout=WATCHDOG_S)
+    assert "COUPLET_ERROR_PEER_LOST" in output + errors, output + errors
+    assert "2 sends have failed, and no call has asked about them" in output + errors
+    assert "program 'guest' rank 2" in output + errors
+
+
 def test_leaving_goes_on_as_long_as_the_receiver_reads_the_memory_of_the_sender(
     make_world: Callable[..., World],
 ) -> None:
@@ -179,10 +203,11 @@ def test_what_was_sent_arrives_if_the_first_call_of_the_receiver_is_a_send(make_
     first.leave()
     second.get("found = [np.zeros(65_000, 'u1') for _ in range(6)]")
     second.get("awaited = [universe.group.Irecv(each, 0) for each in found]")
-    second.ask("universe.group.Isend(np.ones(30), 0, tag=5)")
+    second.ask("sent = universe.group.Isend(np.ones(30), 0, tag=5)")
     for number in range(6):
         second.get(f"awaited[{number}].wait(timeout=100)")
         assert second.get(f"bool((found[{number}] == {number}).all())") == "True"
+    second.refused("sent.wait(timeout=100)", "PEER_LOST", "program 'guest' rank 0", "has left")
     second.leave()
 
 
