@@ -84,6 +84,37 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_series_open_
   return wanted;
 }
 
+// Returns the ranks of this program that each open the series. They are named if they are not the whole program, so that
+// a rank beside them is not waited for, and one of them that has died is not either.
+couplet::universe::OpenerRanks openers_of(const couplet::message::Group& group,
+                                          const couplet::message::Group& program) {
+  const couplet::channel::PeerId first = program.peer(0);
+  std::vector<couplet::channel::PeerId> ranks;
+  for (std::int32_t rank = 0; rank < group.size(); ++rank) {
+    const couplet::channel::PeerId peer = group.peer(rank);
+    if (peer >= first && peer - first < static_cast<std::uint32_t>(program.size())) {
+      ranks.push_back(peer);
+    }
+  }
+  couplet::universe::OpenerRanks openers(static_cast<std::int32_t>(ranks.size()));
+  if (openers.count == program.size()) {
+    return openers;
+  }
+  std::sort(ranks.begin(), ranks.end());
+  for (const couplet::channel::PeerId peer : ranks) {
+    auto& runs = openers.runs;
+    if (!runs.empty() && peer == runs.back().first + runs.back().count) {
+      ++runs.back().count;
+    } else if (runs.size() < couplet::universe::OpenerRanks::max_runs) {
+      runs.push_back({peer, 1});
+    } else {
+      runs.clear();  // more scattered than one message can say: the hub counts
+      break;
+    }
+  }
+  return openers;
+}
+
 Status open(couplet_universe* universe, const char* name, const couplet_series_open_options* given,
             couplet_series** out) {
   constexpr auto function = "couplet_series_open";
@@ -106,7 +137,7 @@ Status open(couplet_universe* universe, const char* name, const couplet_series_o
   // Wrong options are sent to the other ranks, too.
   auto wanted = reader_options(options, universe->universe->environment(), function);
   if (wanted) {
-    wanted->openers = options.local != 0 ? group->size() : 0;
+    wanted->openers = options.local != 0 ? openers_of(*group, universe->universe->own_program()) : 0;
   }
   auto opened = series::Reader::open_checked(universe->universe->environment(), *made->team, name, wanted,
                                              couplet::os::deadline_after(wanted.ok() ? options.timeout_s : 0));

@@ -10,6 +10,7 @@
 #include "layout/copy.hpp"
 #include "series/remap.hpp"
 #include "series/series.hpp"
+#include "universe/registry.hpp"
 
 namespace couplet::series {
 
@@ -44,9 +45,9 @@ struct ReaderOptions {
   bool latest = false;             // a read gives the at_least newest steps and skips older ones; followers only
   bool torn = false;               // torn steps are delivered, with a mark
   std::uint64_t up_to_bytes = 0;   // the size of a batch, which has at least one step; 0: any size
-  // The number of ranks of this program that each read for themselves: the reservation for a required program ends when
-  // that many have opened. 0: the team's size.
-  std::int32_t openers = 0;
+  // The ranks of this program that each read for themselves: the reservation for a required program ends when they have
+  // opened. None: the team's.
+  universe::OpenerRanks openers;
   std::uint64_t streaming_bytes = layout::default_streaming_bytes;
   // A read checks its deadline, for an interrupt, and the stamp of the step that it copies, each time after this number
   // of copied bytes.

@@ -20,6 +20,7 @@ constexpr std::size_t max_setting_bytes = 16384;
 constexpr std::size_t min_text_bytes = 2;
 constexpr std::size_t min_setting_bytes = 4;
 constexpr std::size_t min_run_bytes = 13;
+constexpr std::size_t min_rank_run_bytes = 8;
 constexpr std::size_t min_program_bytes = 7;
 constexpr std::size_t min_claim_bytes = 20;
 constexpr std::size_t min_group_bytes = 6;
@@ -42,6 +43,15 @@ void fields(auto& visit, Is<RecordPart> auto& part) {
   visit.bytes("bytes", part.bytes, max_part_bytes);
   visit.expect(part.offset <= part.record_bytes && part.bytes.size() <= part.record_bytes - part.offset, "offset",
                "past the end of the description");
+}
+
+void openers(auto& visit, Is<OpenerRanks> auto& ranks, std::int32_t least) {
+  visit.number("openers", ranks.count, least, std::int32_t{INT32_MAX});
+  visit.list("opener_runs", ranks.runs, OpenerRanks::max_runs, min_rank_run_bytes, [&](auto& run) {
+    visit.number("first", run.first);
+    visit.number("count", run.count, std::uint32_t{1}, static_cast<std::uint32_t>(max_ranks));
+    visit.expect(run.count <= UINT32_MAX - run.first, "opener_runs", "a run of ranks past the last number");
+  });
 }
 
 void runs(auto& visit, const char* field, Is<std::vector<PeerRun>> auto& all) {
@@ -123,7 +133,7 @@ void fields(auto& visit, Is<NoteMessage> auto& message) {
   visit.number("request", message.request);
   visit.choice("note", message.note, SeriesNote::withdrawn);
   visit.text("name", message.name, max_series_name);
-  visit.number("openers", message.openers, std::int32_t{0}, std::int32_t{INT32_MAX});
+  openers(visit, message.openers, 0);
   visit.number("incarnation", message.incarnation);
 }
 
@@ -161,7 +171,7 @@ void fields(auto& visit, Is<RejoinMessage> auto& message) {
     visit.number("incarnation", claim.incarnation);
     visit.flag("writes", claim.writes);
     visit.number("opened", claim.opened);
-    visit.number("openers", claim.openers, not_opened, std::int32_t{INT32_MAX});
+    openers(visit, claim.openers, not_opened);
     visit.flag("has_record", claim.has_record);
   });
 }

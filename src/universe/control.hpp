@@ -117,7 +117,7 @@ struct NoteMessage {
   RequestId request = 0;
   SeriesNote note = SeriesNote::writer_closed;
   std::string name;
-  std::int32_t openers = 0;  // reader_opened: see SeriesRegistry::reader_opened
+  OpenerRanks openers;  // reader_opened: see SeriesRegistry::reader_opened
   // Reader_opened: the incarnation that was opened. withdrawn: the incarnation whose announcement is taken back.
   std::uint64_t incarnation = 0;
 };
@@ -134,7 +134,7 @@ struct ContactsOfMessage {
   channel::PeerId first = 0;
   std::uint32_t count = 0;
 };
-// The value of SeriesClaim::openers if the member has not opened this incarnation.
+// The number in SeriesClaim::openers if the member has not opened this incarnation.
 inline constexpr std::int32_t not_opened = -1;
 // Whether a member writes or reads a series, as it tells a hub that was started again.
 struct SeriesClaim {
@@ -142,8 +142,8 @@ struct SeriesClaim {
   std::uint64_t incarnation = 0;
   bool writes = false;
   std::uint32_t opened = 0;  // how many times the member has it open for reading
-  // The number that the member gave when it opened this incarnation, or not_opened if it reads an earlier one.
-  std::int32_t openers = not_opened;
+  // What the member gave when it opened this incarnation, or not_opened if it reads an earlier one.
+  OpenerRanks openers = not_opened;
   bool has_record = false;  // the hub can ask this member for the description
 };
 // Sent in place of `join` to a hub that was started again: the identity of this member, and what the earlier hub told

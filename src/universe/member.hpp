@@ -74,7 +74,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   void learned(const SeriesRecord& record, const std::string& description) override;
   void writing(const std::string& name, std::uint64_t incarnation) override;
   Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
-  Status reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+  Status reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,
                        std::uint64_t deadline_ns) override;
   Status withdraw(const std::string& name, std::uint64_t incarnation, std::uint64_t deadline_ns) override;
   Status reader_closed(const std::string& name, std::uint64_t deadline_ns) override;

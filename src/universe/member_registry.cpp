@@ -147,7 +147,7 @@ Status Member::withdraw(const std::string& name, std::uint64_t incarnation, std:
   return status;
 }
 
-Status Member::reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+Status Member::reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,
                              std::uint64_t deadline_ns) {
   COUPLET_TRY(note_series(
       {.note = SeriesNote::reader_opened, .name = name, .openers = openers, .incarnation = incarnation}, deadline_ns));

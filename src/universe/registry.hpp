@@ -2,6 +2,7 @@
 // read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,6 +41,20 @@ struct SeriesRecord {
   std::vector<SeriesPart> parts;  // in order of the writers' ranks in their group
 };
 
+// `count` ranks of the universe, from `first` on.
+struct RankRun {
+  channel::PeerId first = 0;
+  std::uint32_t count = 0;
+  friend bool operator==(const RankRun&, const RankRun&) = default;
+};
+// The ranks of a program that each open a series for themselves.
+struct OpenerRanks {
+  static constexpr std::size_t max_runs = 16384;
+  OpenerRanks() = default;
+  OpenerRanks(std::int32_t number) : count(number) {}  // NOLINT(google-explicit-constructor): any ranks, so many
+  std::int32_t count = 0;                              // 0: a team opens the series together
+  std::vector<RankRun> runs;                           // which they are; empty: any ranks of the program
+};
 // A deadline for SeriesRegistry::reader_opened and reader_closed: the hub is told, and its answer is not awaited. A hub
 // that is away hears of it when it is back.
 inline constexpr std::uint64_t unanswered = 0;
@@ -69,11 +84,11 @@ class SeriesRegistry {
   // Tells the hub that a writer rank has closed the series (or, below, that a reader rank has opened or closed it).
   // From this the hub knows when the universe has ended.
   virtual Status writer_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
-  // incarnation: of the series that was opened. openers: the number of ranks of the program that each open the series
-  // for themselves, of which this is one; 0 means that this rank is a member of a team that opens the series together,
+  // incarnation: of the series that was opened. openers: the ranks of the program that each open the series for
+  // themselves, of which this is one; none means that this rank is a member of a team that opens the series together,
   // and that all members hold it by now. The hub keeps the ranks of a required program as a set: a rank that opens
   // twice counts once, and a rank that has ended is not waited for.
-  virtual Status reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+  virtual Status reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,
                                std::uint64_t deadline_ns) = 0;
   // Takes back the announcement of a series whose creation failed afterwards. Called by the rank that has announced it.
   // The name is free again, and no reader finds the series.

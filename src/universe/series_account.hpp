@@ -33,7 +33,7 @@ class SeriesAccount {
       entry.description = std::move(description);
     }
   }
-  void opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers) {
+  void opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers) {
     auto& claim = entries_[name].claim;
     ++claim.opened;
     if (incarnation == claim.incarnation) {

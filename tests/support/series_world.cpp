@@ -148,11 +148,11 @@ Status FileRegistry::writer_closed(const std::string& name, std::uint64_t) {
 }
 
 // A file for each rank that has opened: <name>.opened.<incarnation>.<program>.<rank>, in which stands what it has said.
-Status FileRegistry::reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
-                                   std::uint64_t) {
+Status FileRegistry::reader_opened(const std::string& name, std::uint64_t incarnation,
+                                   const universe::OpenerRanks& openers, std::uint64_t) {
   const std::string note = fmt::format("{}.opened.{}.{}.{}", name, incarnation, program_, self_);
   const std::string temporary = fmt::format("{}/new.{}", directory_, note);
-  std::ofstream(temporary) << openers;
+  std::ofstream(temporary) << openers.count;
   std::filesystem::rename(temporary, directory_ + "/" + note);
   return {};
 }
@@ -179,7 +179,7 @@ FileRegistry::News FileRegistry::news(const std::string& name) const {
         openers.opened(static_cast<channel::PeerId>(std::stoul(file.substr(prefix.size()))), said);
       }
     }
-    if (openers.all_opened(SIZE_MAX)) {
+    if (openers.all_opened(SIZE_MAX, [](channel::PeerId) { return true; })) {
       news.opened.push_back(program);
     }
   }

@@ -54,7 +54,7 @@ class FileRegistry : public universe::SeriesRegistry {
   Result<universe::SeriesRecord> find(const std::string& name, std::int64_t newer_than,
                                       std::uint64_t deadline_ns) override;
   Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
-  Status reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+  Status reader_opened(const std::string& name, std::uint64_t incarnation, const universe::OpenerRanks& openers,
                        std::uint64_t deadline_ns) override;
   Status withdraw(const std::string& name, std::uint64_t incarnation, std::uint64_t deadline_ns) override;
   [[nodiscard]] News news(const std::string& name) const override;

@@ -8,8 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import pytest
 from launching import BUILD, WATCHDOG_S, World, read_line
 from members import Member
+from quartet import Guest
 
 STEPS_PROGRAM = str(BUILD / "tests" / "programs" / "steps")
 READERS = 3
@@ -58,3 +60,33 @@ def test_ranks_that_wait_for_a_series_get_it_after_the_hub_was_killed(make_world
     assert any("lost 0 " in output for output in outputs), outputs
     for process in again:
         world.finish(process).check()
+
+
+@pytest.mark.parametrize("dies", ["before", "after"])
+def test_a_dead_rank_of_a_local_group_smaller_than_its_program_is_not_waited_for(
+    make_world: Callable[..., World], dies: str
+) -> None:
+    """Fault: the hub counted the ranks of the program that live, which a rank beside the group kept up, and the writer
+    waited for ever.
+    """
+    world = make_world("ocean:1,nowcast:3")
+    ocean = Guest(world, "ocean", 0, 1)
+    first, second, beside = (Guest(world, "nowcast", rank, 3) for rank in range(3))
+    for each in (ocean, first, second, beside):
+        each.ready()
+    ocean.get("eta = universe.create_series('eta', (3,), slots=2, required_readers='nowcast', wait_timeout=20)")
+    for each in (first, second):
+        each.say("pair = universe.create_group('pair', [1, 2])")
+    for each in (first, second):
+        assert each.hear().startswith("is ")
+    opens = "eta = universe.open_series('eta', group=pair, local=True)"
+    if dies == "after":
+        first.get(opens)
+    second.process.kill()
+    second.process.wait(WATCHDOG_S)
+    if dies == "before":
+        first.get(opens)
+    for step in range(5):
+        ocean.get(f"eta.put(np.full(3, {step}.0), {step})")
+        assert first.get("eta.read(up_to=1).data[0].tolist()") == str([float(step)] * 3)
+    first.leave(ocean, beside)

@@ -57,7 +57,7 @@ void SeriesBook::forget_openings(Entry& entry) {
 
 void SeriesBook::note_opened(Entry& entry, const Reader& reader) {
   const auto required = entry.required.find(reader.program);
-  if (required != entry.required.end() && reader.openers != not_opened) {
+  if (required != entry.required.end() && reader.openers.count != not_opened) {
     required->second.has_come = true;
     required->second.openers.opened(reader.peer, reader.openers);
   }
@@ -96,7 +96,7 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
   }
   if (claim.opened > 0) {
     entry.readers[peer] = {peer, program, static_cast<int>(std::min<std::uint32_t>(claim.opened, INT32_MAX)),
-                           newest ? claim.openers : not_opened};
+                           newest ? claim.openers : OpenerRanks(not_opened)};
     note_opened(entry, entry.readers[peer]);
   }
   return newest && !entry.described && claim.has_record;
@@ -185,7 +185,7 @@ std::vector<SeriesBook::Change> SeriesBook::newly_opened(const std::string& name
     }
     bool news = false;
     for (auto& [program, required] : entry.required) {
-      if (!required.told && required.openers.all_opened(living(program))) {
+      if (!required.told && required.openers.all_opened(living.count(program), living.may_open)) {
         required.told = true;
         news = true;
       }

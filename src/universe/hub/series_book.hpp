@@ -63,15 +63,18 @@ class SeriesBook {
   // The arguments of SeriesRegistry::reader_opened.
   struct Opening {
     std::uint64_t incarnation = 0;
-    std::int32_t openers = 0;
+    OpenerRanks openers;
   };
   Status reader_opened(channel::PeerId peer, const std::string& program, const std::string& name,
                        const Opening& opening);
   // Takes an announcement back: the name is free, and no reader finds the series. Returns not_found as writer_closed
   // does.
   Status withdraw(channel::PeerId peer, const std::string& name, std::uint64_t incarnation);
-  // Returns how many ranks of a program are there or may still come.
-  using Living = std::function<std::size_t(const std::string& program)>;
+  struct Living {
+    // Returns how many ranks of a program are there or may still come, and whether this rank is one of them.
+    std::function<std::size_t(const std::string& program)> count;
+    std::function<bool(channel::PeerId rank)> may_open;
+  };
   // Returns the series that a required program has opened since the last call; their writers are to be told. name:
   // checks only this series; empty: checks all.
   std::vector<Change> newly_opened(const std::string& name, const Living& living);
@@ -100,7 +103,7 @@ class SeriesBook {
     channel::PeerId peer;
     std::string program;
     int opened = 0;
-    std::int32_t openers = not_opened;
+    OpenerRanks openers = not_opened;
   };
   struct Required {
     bool has_come = false;  // or will never come

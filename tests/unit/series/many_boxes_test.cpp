@@ -47,7 +47,9 @@ class BytesRegistry final : public universe::SeriesRegistry {
     return universe::decode_record(bytes);
   }
   Status writer_closed(const std::string&, std::uint64_t) override { return {}; }
-  Status reader_opened(const std::string&, std::uint64_t, std::int32_t, std::uint64_t) override { return {}; }
+  Status reader_opened(const std::string&, std::uint64_t, const universe::OpenerRanks&, std::uint64_t) override {
+    return {};
+  }
   Status withdraw(const std::string&, std::uint64_t, std::uint64_t) override { return {}; }
   Status reader_closed(const std::string&, std::uint64_t) override { return {}; }
   Result<channel::PeerId> relay_of(std::uint16_t, std::uint64_t) override { return Code::unsupported; }

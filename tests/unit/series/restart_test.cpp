@@ -89,7 +89,7 @@ class SlowRelay final : public FakeEnvironment {
       relay_.latest_ns = std::max(relay_.latest_ns, deadline_ns);
       return FileRegistry::find(name, newer_than, deadline_ns);
     }
-    Status reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+    Status reader_opened(const std::string& name, std::uint64_t incarnation, const universe::OpenerRanks& openers,
                          std::uint64_t deadline_ns) override {
       ++relay_.told;
       relay_.latest_ns = std::max(relay_.latest_ns, deadline_ns);

@@ -20,6 +20,12 @@ const Contact contact = contact_with("tcp", "abcdef");
 const std::vector<ProgramInfo> programs = {{"ocean", 2, 0, true}, {"late", 1, 2, false}};
 const std::vector<PeerRun> runs = {{3, 2, PeerState::lost, 1, 0}, {7, 1, PeerState::present, 2, unknown_node}};
 
+OpenerRanks some_ranks() {
+  OpenerRanks ranks(3);
+  ranks.runs = {{3, 2}, {7, 1}};
+  return ranks;
+}
+
 std::vector<MemberMessage> member_messages() {
   RejoinMessage rejoin;
   rejoin.run_id = 9;
@@ -31,7 +37,7 @@ std::vector<MemberMessage> member_messages() {
   rejoin.contact = contact;
   rejoin.programs = programs;
   rejoin.exceptions = runs;
-  rejoin.series = {{"eta", 4, true, 2, 1, true}};
+  rejoin.series = {{"eta", 4, true, 2, some_ranks(), true}};
   return {JoinMessage{false, "ocean", 1, 2, 60, "n03"},
           NodeMessage{"key", 3},
           PresentMessage{contact},
@@ -40,6 +46,7 @@ std::vector<MemberMessage> member_messages() {
           FindMessage{8, "eta", -1, true},
           FetchMessage{8, "eta", 1, 262144},
           NoteMessage{9, SeriesNote::reader_opened, "eta", 3, 4},
+          NoteMessage{9, SeriesNote::reader_opened, "eta", some_ranks(), 4},
           RelayOfMessage{10, 3, false},
           CancelMessage{11},
           ContactsOfMessage{256, 256},

@@ -50,7 +50,7 @@ class HubSeries : public ::testing::Test {
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
     return world_->last<AnswerMessage>(from);
   }
-  AnswerMessage open(ConnectionId from, std::int32_t openers, std::uint64_t incarnation = 0) {
+  AnswerMessage open(ConnectionId from, const OpenerRanks& openers, std::uint64_t incarnation = 0) {
     world_->send(from, NoteMessage{++request_, SeriesNote::reader_opened, "eta", openers, incarnation});
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
     return world_->last<AnswerMessage>(from);
@@ -365,6 +365,17 @@ TEST_F(HubSeries, AGroupSmallerThanTheProgramOpensForItself) {
   open(followers_[0], 2);
   EXPECT_TRUE(told(ocean0_).empty());
   open(followers_[2], 2);
+  EXPECT_EQ(told(ocean0_), std::vector<std::string>{"follower"});
+}
+
+// Fault: with one rank of the group and one beside it alive, two were waited for, and one could come.
+TEST_F(HubSeries, ADeadRankOfAGroupSmallerThanTheProgramIsNotWaitedFor) {
+  start_readers();
+  OpenerRanks group(2);
+  group.runs = {{3, 2}};  // the first two followers
+  world_->send(followers_[0], NoteMessage{++request_, SeriesNote::reader_opened, "eta", group, 0});
+  EXPECT_TRUE(told(ocean0_).empty());
+  world_->cut(followers_[1]);
   EXPECT_EQ(told(ocean0_), std::vector<std::string>{"follower"});
 }
 
