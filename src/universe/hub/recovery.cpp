@@ -236,7 +236,9 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
     for (const auto& payload : welcome()) {
       outbox_.say(connection, payload);
     }
-    series_.tell_all(connection, message.peer);
+  }
+  if (message.released) {
+    series_.tell_all(connection, message.peer);  // while it was away, another member may have brought news of them
   }
   // It may leave at once, and be the only one that knows where those listened that have left unheard.
   if (message.released && after_restart_.awaited_count > 0 && after_restart_.awaited_count <= max_contacts_looked_for) {

@@ -166,10 +166,8 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
 void SeriesService::take(const Asker& asker, const RelayOfMessage& message) {
   const auto relay = channel::first_relay_peer + message.node;
   const auto* const seat = seats_.find(relay);
-  if (message.node >= seats_.node_count()) {
-    outbox_.answer(asker.connection, message.request,
-                   fail(Code::not_found, "the universe has no node {}", message.node));
-  } else if (seat != nullptr && seat->info.state == PeerState::present) {
+  // A node that this hub does not know yet was known to an earlier one, and its members have not come back so far.
+  if (seat != nullptr && seat->info.state == PeerState::present) {
     AnswerMessage reply;
     reply.request = message.request;
     reply.peer = relay;
@@ -282,22 +280,29 @@ SeriesMessage SeriesService::news_of(const SeriesRecord& record) const {
 }
 
 void SeriesService::tell_opened(const std::string& name) {
-  const auto living = [this](const std::string& program) -> std::size_t {
+  const auto may_open = [](const Seat& seat) {
+    return seat.info.state != PeerState::left && seat.info.state != PeerState::lost;
+  };
+  const auto count = [&](const std::string& program) -> std::size_t {
     const std::int32_t index = seats_.index_of(program);
     if (index < 0) {
       return SIZE_MAX;
     }
     const auto& seats = seats_.program(index).seats;
-    return static_cast<std::size_t>(std::count_if(seats.begin(), seats.end(), [](const Seat& seat) {
-      return seat.info.state != PeerState::left && seat.info.state != PeerState::lost;
-    }));
+    return static_cast<std::size_t>(std::count_if(seats.begin(), seats.end(), may_open));
   };
-  tell(book_.newly_opened(name, living));
+  const auto rank_may_open = [&](channel::PeerId rank) {
+    const Seat* const seat = seats_.find(rank);
+    return seat != nullptr && may_open(*seat);
+  };
+  tell(book_.newly_opened(name, {count, rank_may_open}));
 }
 
 void SeriesService::tell_all(ConnectionId connection, channel::PeerId peer) {
   for (const auto* const record : book_.used_by(peer)) {
-    outbox_.say(connection, news_of(*record));
+    if (book_.find(record->name, -1) != nullptr) {  // otherwise nothing is known of it yet
+      outbox_.say(connection, news_of(*record));
+    }
   }
 }
 

@@ -518,6 +518,40 @@ TEST_F(Recovery, AClosingNoteThatComesBeforeTheDescriptionCounts) {
   EXPECT_TRUE(world_.last<AnswerMessage>(nowcast).series->closed);
 }
 
+// Fault: the last rank of a required reader opened the series before the writer was back, and the writer was never told.
+TEST_F(Recovery, AWriterThatComesBackIsToldWhoHasOpenedMeanwhile) {
+  HubWorld world(resumed("ocean:1,nowcast:2"));
+  const std::vector<ProgramInfo> programs = {{"ocean", 1, 0, true}, {"nowcast", 2, 1, true}};
+  auto record = eta();
+  record.parts.pop_back();
+  record.parts[0].boxes = {{{2, {0, 0}, {10, 20}}}};
+  const auto description = encode_record(record);
+  auto first = member(1, programs);
+  first.series = {{"eta", 5, false, 1, 2, true}};
+  const auto nowcast0 = world.connect();
+  world.send(nowcast0, first);
+  world.send(nowcast0, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  const auto nowcast1 = world.connect();
+  world.send(nowcast1, member(2, programs));
+  world.send(nowcast1, NoteMessage{3, SeriesNote::reader_opened, "eta", 2, 5});
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast1).code, Code::ok);
+  auto writer = member(0, programs);
+  writer.series = {{"eta", 5, true, 0, not_opened, true}};
+  const auto ocean = world.connect();
+  world.send(ocean, writer);
+  ASSERT_TRUE(world.has<SeriesMessage>(ocean));
+  EXPECT_EQ(world.last<SeriesMessage>(ocean).opened, std::vector<std::string>{"nowcast"});
+}
+
+// Fault: it was answered that the universe has no such node. Its members, and its relay, come back later.
+TEST_F(Recovery, ARelayOfANodeThatIsNotBackYetIsWaitedFor) {
+  const auto nowcast = rejoin(2);
+  world_.send(nowcast, RelayOfMessage{4, 7, true});
+  EXPECT_FALSE(world_.has<AnswerMessage>(nowcast));
+  world_.send(nowcast, RelayOfMessage{5, 7, false});
+  EXPECT_EQ(world_.last<AnswerMessage>(nowcast).code, Code::not_yet);
+}
+
 // Fault: a required reader had opened the series and left before the hub was killed. The hub that was started again
 // waited for it for ever, and did not end.
 TEST_F(Recovery, ARequiredReaderThatLeftBeforeTheRestartIsNotAwaited) {
