@@ -80,7 +80,10 @@ void Mailbox::watch() noexcept {
   } catch (const std::bad_alloc&) {
     return;
   }
-  if (request_ != nullptr) courier_.watch(*request_);
+  if (request_ == nullptr) return;
+  courier_.watch(*request_);
+  // All others are lost or have left: this end is no notice.
+  if (request_->done && !request_->status.ok()) is_over_ = !courier_.end(request_).ok();
 }
 
 bool Mailbox::is_idle() const noexcept {

@@ -140,8 +140,8 @@ bool Session::is_undisturbed() {
 }
 
 Status Session::lost(std::int32_t rank) const {
-  return fail(Code::peer_lost, "rank {} is lost, and the group has to be freed, and created again: {}", rank,
-              courier_.loss(mailbox_.group().peer(rank)).text());
+  return fail(Code::peer_lost, "rank {} is lost: create the group again when it has returned, or one without it: {}",
+              rank, courier_.loss(mailbox_.group().peer(rank)).text());
 }
 
 Status Session::absent_member(std::uint64_t call) const {

@@ -53,14 +53,15 @@ Status Requests::unheard_failures() {
   std::size_t count = 0;
   const Request* first = nullptr;
   pool_.for_each([&](const Request& each) {
-    const bool of_user = each.pooled && each.sending && (each.context & internal_context) == 0;
+    const bool is_promise = each.what != nullptr;
+    const bool of_user = each.pooled && each.sending && !is_promise && (each.context & internal_context) == 0;
     if (!of_user || !each.done || each.status.ok()) return;
     ++count;
     first = first == nullptr ? &each : first;
   });
   if (first == nullptr) return {};
-  return fail(first->status.code(), "{} sends have failed, and no call has asked about them; one of them: {}", count,
-              first->status.text());
+  return fail(first->status.code(), "sends that have failed, and that no call has asked about: {}; one of them: {}",
+              count, first->status.text());
 }
 
 void Requests::change_group(const Group& from, Group& to) noexcept {

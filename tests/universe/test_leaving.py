@@ -67,6 +67,26 @@ def test_a_member_that_leaves_after_its_part_of_a_collective_call(make_world: Ca
     root.leave(last)
 
 
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_first_collective_call_ends_when_all_other_members_leave(
+    make_world: Callable[..., World], others: int
+) -> None:
+    """Fault: it waited for ever, since the end of its receive of notices was taken for a notice at each look."""
+    size = 1 + others
+    world = make_world(f"guest:{size}")
+    guests = [Guest(world, "guest", rank, size) for rank in range(size)]
+    for guest in guests:
+        guest.ready()
+    guests[0].say("universe.group.barrier(timeout=100)")
+    time.sleep(0.5)  # it waits
+    began = time.monotonic()
+    guests[1].leave(*guests[2:])
+    answer = guests[0].hear()
+    assert answer.startswith("error COUPLET_ERROR_PEER_LOST ") and "has left" in answer, answer
+    assert time.monotonic() - began < 50  # the call's own time is 100 s
+    guests[0].leave()
+
+
 def make_slow(hosts: Namespaces, rate: str = "8mbit") -> None:
     """The first cable carries that many bits a second in each direction. Skips aloud if that cannot be had."""
     for side in hosts.keepers:
@@ -173,7 +193,7 @@ def test_leaving_tells_of_a_send_that_has_failed_and_that_nobody_has_waited_for(
     second.begin_to_leave()
     output, errors = second.process.communicate(timeout=WATCHDOG_S)
     assert "COUPLET_ERROR_PEER_LOST" in output + errors, output + errors
-    assert "2 sends have failed, and no call has asked about them" in output + errors
+    assert "sends that have failed, and that no call has asked about: 2" in output + errors
     assert "program 'guest' rank 2" in output + errors
 
 
