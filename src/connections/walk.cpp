@@ -68,8 +68,17 @@ Verdict Walk::failed(std::size_t transport, const Status& why, std::uint64_t now
     entry.not_before_ns = now_ns + entry.back_off.next_delay_ns();
   }
   unanswered_ = verdict == Verdict::later ? unanswered_ + 1 : 0;
-  refused_ = os::says_refused(why) ? refused_ + 1 : 0;
+  entry.refused = os::says_refused(why) ? entry.refused + 1 : 0;
   return verdict;
+}
+
+// Over another transport, such as files, nothing may be heard of a process that has ended.
+int Walk::refused() const noexcept {
+  int most = 0;
+  for (const Entry& entry : entries_) {
+    most = std::max(most, entry.refused);
+  }
+  return most;
 }
 
 void Walk::pause_until(std::uint64_t time_ns) noexcept {

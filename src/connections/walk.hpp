@@ -59,8 +59,9 @@ class Walk {
   [[nodiscard]] std::optional<std::size_t> under_way() const noexcept { return under_way_; }
   // Returns how many dials in a row had no answer.
   [[nodiscard]] int unanswered() const noexcept { return unanswered_; }
-  // Returns how many dials in a row the peer's system has refused, because no process listens at the port.
-  [[nodiscard]] int refused() const noexcept { return refused_; }
+  // Returns how many dials in a row over one transport the peer's system has refused, because no process listens at the
+  // port.
+  [[nodiscard]] int refused() const noexcept;
   // Returns why each transport was not taken, for example "shm: another node; tcp: 10.0.0.1:4711: connection refused".
   // Empty: none was tried.
   [[nodiscard]] std::string reasons() const;
@@ -75,6 +76,7 @@ class Walk {
     bool open = true;  // another dial is worth trying
     std::uint64_t not_before_ns = 0;
     BackOff back_off;
+    int refused = 0;
   };
   std::vector<Entry> entries_;
   WalkOptions options_;
@@ -82,7 +84,6 @@ class Walk {
   std::optional<std::size_t> under_way_;
   std::uint64_t dialed_ns_ = 0;  // when the last dial began, as looked_ counts
   int unanswered_ = 0;
-  int refused_ = 0;
   Code code_ = Code::unsupported;
 };
 

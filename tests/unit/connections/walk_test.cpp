@@ -74,6 +74,7 @@ TEST(Walk, CountsDialsThatWereRefusedInARow) {
   Walk walk = two();
   const Status refused = fail(Code::system, "cannot connect to 10.0.0.1:4711: Connection refused");
   walk.failed(1, refused, 1);
+  walk.failed(0, fail(Code::timeout, "no answer"), 1);  // over another transport
   walk.failed(1, refused, 2);
   EXPECT_EQ(walk.refused(), 2);
   walk.failed(1, fail(Code::system, "cannot connect to 10.0.0.1:4711: No route to host"), 3);
