@@ -10,6 +10,8 @@ from chaos.histories import SECOND, Call, Finding, Life
 
 STUCK_S = 10.0  # both have waited for each other so long, and no fault hit them
 UNNOTICED_S = 12.0  # 5 s are promised
+# Without the hub: a heartbeat that stands still for 30 s, and then connection_patience_s (docs/guide/links.md).
+UNNOTICED_OVER_FILES_S = 102.0
 
 
 @dataclass
@@ -108,7 +110,9 @@ def check_death(evidence: Evidence, pending: Pending) -> Iterator[Finding]:
         since_ns = max(call.begin_ns, gone_ns)
         if end_ns > since_ns:
             waited_s += calm_for_death_s(evidence, own, name, since_ns, end_ns)
-    if waited_s > UNNOTICED_S:
+    hub_was_away = any(harm.target == "hub" and harm.kind == "kill" for harm in evidence.run.harms)
+    over_files = hub_was_away and evidence.run.plan.uses_files()
+    if waited_s > (UNNOTICED_OVER_FILES_S if over_files else UNNOTICED_S):
         text = f"{own} waited for {waited_s:.1f} s for {name}, which had been gone; at last: {pending.status}"
         yield Finding("death-unnoticed", text, f"{pending.calls[0].facts['f']} at {pending.begin_ns}")
 

@@ -41,7 +41,7 @@ class Performance:
         self.harms: list[Harm] = []
         self.due: list[tuple[float, Callable[[], None]]] = []
         self.begun_s = 0.0
-        self.late_s = 0.0  # by which faults come later than the plan says, since a launcher was slow
+        self.late_s = 0.0  # by which faults come later than the plan says, since a target was slow to start
         self.helpers: list[subprocess.Popen[bytes]] = []
         self.force_clean = False
 
@@ -78,8 +78,8 @@ class Performance:
         return self.collect(begun_ns, ended_ns)
 
     def cause(self, faults: list[Fault]) -> None:
-        """Causes the faults that are due. While the launcher of a target is at work, which takes seconds on a busy
-        machine, this fault and all later ones wait: a fault without a target would be none.
+        """Causes the faults that are due. While a target is being started, which takes seconds on a busy machine, this
+        fault and all later ones wait: without a target it would be none, or hit what is not yet the library's.
         """
         while faults and faults[0].at_s + self.late_s <= self.now_s():
             if self.stage.starting(faults[0].target):

@@ -206,9 +206,15 @@ class Stage:
         return self.jobs.get(mpi)
 
     def starting(self, target: str) -> bool:
-        """Says whether this target is a job, or a rank of one, whose launcher is still at work."""
-        job = self.job_of(target)
-        return job is not None and job.starting(target)
+        """Says whether this target is a process, or a job, that has been started and has not begun its history."""
+        if (job := self.job_of(target)) is not None:
+            return job.starting(target)
+        return any(
+            actor.name == target
+            and actor.process is not None
+            and jobs.pid_in(self.history(actor, actor.lives[-1].life)) is None
+            for actor in self.actors
+        )
 
     def pids_of(self, target: str) -> list[int]:
         """Returns the processes of an actor, "hub" or "relay:NODE" (the process that serves, not its keeper)."""
