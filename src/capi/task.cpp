@@ -9,6 +9,7 @@ namespace {
 
 using couplet::Code;
 using couplet::fail;
+using couplet::Result;
 using couplet::Status;
 using couplet::task::Task;
 namespace capi = couplet::capi;
@@ -116,6 +117,16 @@ Status give_info(couplet_task_info* info, const task::Incoming& incoming) {
   return capi::give(info, result, "couplet_tasks_next");
 }
 
+// A worker's mistake is told to the other ranks of its group. The struct is checked before a task is taken.
+Result<couplet_task_expectation> check_next(const couplet_task_expectation* expected, double timeout_s,
+                                            couplet_task_info* info) {
+  constexpr auto function = "couplet_tasks_next";
+  COUPLET_TRY(capi::given(info, function, "info"));
+  COUPLET_TRY(capi::check_timeout(timeout_s, function));
+  COUPLET_TRY(give_info(info, {}));
+  return capi::complete(expected, couplet_task_expectation_init, function);
+}
+
 }  // namespace
 
 couplet::Status couplet_tasks::close() {
@@ -206,11 +217,11 @@ couplet_status couplet_tasks_next(couplet_tasks* tasks, const couplet_task_expec
                                   couplet_task_info* info) {
   constexpr auto function = "couplet_tasks_next";
   return capi::call(tasks, function, [&]() -> Status {
-    COUPLET_TRY(capi::given(info, function, "info"));
-    COUPLET_TRY(capi::check_timeout(timeout_s, function));
-    // The struct is checked before a task is taken.
-    COUPLET_TRY(give_info(info, {}));
-    COUPLET_TRY_VALUE(const auto wanted, capi::complete(expected, couplet_task_expectation_init, function));
+    const auto checked = check_next(expected, timeout_s, info);
+    if (!checked.ok()) {
+      return tasks->worker ? tasks->worker->refuse(checked.status()) : checked.status();
+    }
+    const couplet_task_expectation& wanted = *checked;
     task::Incoming incoming;
     const std::uint64_t deadline_ns = couplet::os::deadline_after(timeout_s);
     if (tasks->worker) {

@@ -264,6 +264,11 @@ Result<TaskMessage> Areas::call(channel::PeerId owner, TaskMessage message, std:
   message.space = space_;
   message.number = number;
   const bool asking = message.kind == TaskMessageKind::ask;
+  struct Entry {
+    std::map<std::uint64_t, Call>& calls;
+    std::uint64_t number;
+    ~Entry() { calls.erase(number); }  // also if there is no memory to send the message
+  } const entry{calls_, number};
   calls_[number].owner = owner;
   Status status = mailbox_.send(owner, message);
   Call& own = calls_[number];
@@ -275,7 +280,6 @@ Result<TaskMessage> Areas::call(channel::PeerId owner, TaskMessage message, std:
         answered, deadline_ns, [] { return std::string("the owner"); }, nullptr, true);
   }
   Call call = std::move(own);
-  calls_.erase(number);
   if (!call.lost.ok()) {
     return call.lost;
   }

@@ -178,6 +178,10 @@ def test_a_worker_group_is_told(make_world: MakeWorld, mistaken: int) -> None:
     assert f"rank {mistaken} of the worker group" in told or mistaken == 0, told
     requester.get("t = r.submit(couplet.ANY_WORKER, [7])")
     check_told(both[1 - mistaken], both[mistaken], "tasks.next()", wrong, "next: parameters is 'x'")
+    in_c = "tasks._handle.next(-1, -1, -1, float('nan'))"  # what a program in C, C++ or Fortran calls
+    check_told(
+        both[1 - mistaken], both[mistaken], "tasks.next()", in_c, "timeout_s must be a number of seconds, not NaN"
+    )
     together(both, "task = tasks.next()")
     assert [each.get("task.parameters") for each in both] == ["(7,)", "(7,)"]
     both[1 - mistaken].say("task.complete()")
