@@ -42,7 +42,7 @@ contains
   subroutine join_integer(program, comm, universe, hub, secret_file, timeout, multiple_threads, ierr)
     character(len=*), intent(in) :: program
     integer, intent(in) :: comm
-    type(couplet_universe), intent(out) :: universe
+    type(couplet_universe), intent(inout) :: universe
     character(len=*), intent(in), optional :: hub, secret_file
     real(real64), intent(in), optional :: timeout
     logical, intent(in), optional :: multiple_threads
@@ -59,7 +59,7 @@ contains
   subroutine join_f08(program, comm, universe, hub, secret_file, timeout, multiple_threads, ierr)
     character(len=*), intent(in) :: program
     type(MPI_Comm), intent(in) :: comm
-    type(couplet_universe), intent(out) :: universe
+    type(couplet_universe), intent(inout) :: universe
     character(len=*), intent(in), optional :: hub, secret_file
     real(real64), intent(in), optional :: timeout
     logical, intent(in), optional :: multiple_threads

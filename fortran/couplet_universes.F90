@@ -61,7 +61,7 @@ contains
   ! are complete, at most `timeout` seconds. With multiple_threads, several threads may call; they take turns.
   subroutine join(program, universe, rank, size, hub, secret_file, timeout, multiple_threads, ierr)
     character(len=*), intent(in) :: program
-    type(couplet_universe), intent(out) :: universe
+    type(couplet_universe), intent(inout) :: universe
     integer, intent(in), optional :: rank, size
     character(len=*), intent(in), optional :: hub, secret_file
     real(real64), intent(in), optional :: timeout
