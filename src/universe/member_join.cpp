@@ -67,7 +67,9 @@ Result<JoinOptions> join_options(const JoinWishes& wishes) {
   }
   options.hub = wishes.hub.empty() ? environment("COUPLET_HUB") : wishes.hub;
   if (options.hub.empty()) {
-    return fail(Code::config, "joining needs the hub's address: an argument, or COUPLET_HUB=host:port");
+    return fail(
+        Code::config,
+        "joining needs the hub's address: use couplet run, or give it as an argument or by COUPLET_HUB=host:port");
   }
   if (wishes.hub.empty() || wishes.hub == environment("COUPLET_HUB")) {
     COUPLET_TRY_VALUE(options.expected_run, run_from_environment());

@@ -250,6 +250,17 @@ def test_what_cannot_be_sent(solo: couplet.Universe, what: Any) -> None:
         solo.group.Send(what, 0)
 
 
+def test_a_series_has_as_many_holders_as_it_was_made_for(solo: couplet.Universe) -> None:
+    solo.create_series("eta", (3,), slots=2, holders=2)
+    first, second = (solo.open_series("eta") for _ in range(2))
+    with pytest.raises(couplet.LimitError, match="holders"):
+        solo.open_series("eta", timeout=0)
+    with solo.open_series("eta", mode="follow"):  # needs no entry
+        first.close()
+    solo.open_series("eta").close()
+    second.close()
+
+
 def test_waiting_for_holders_has_an_end(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (3,), slots=2, wait_timeout=0.25)
     reader = solo.open_series("eta")

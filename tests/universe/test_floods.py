@@ -11,11 +11,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 import pytest
+from best_of import best_of
 from launching import World
 from members import Member
 
 # Connections of the flood. The hub has closed older ones, or may close them.
 MAX_OPEN = 2000
+JOINED_WITHIN_S = 5.0
 
 
 def allow_open_files(count: int) -> None:
@@ -81,3 +83,24 @@ def test_a_flood_of_silent_connections_keeps_nobody_out(
         again.joined()
         for member in [again, *members[1:]]:
             member.leave()
+
+
+@pytest.mark.parametrize("rate", [20, 100])
+def test_a_flood_of_silent_connections_delays_no_join(make_world: Callable[..., World], rate: int) -> None:
+    """Fault: beside 20 of them a second a join took 11 s, and beside 100 it failed."""
+    took_s = best_of(lambda: joining_beside_a_flood_s(make_world, rate), lambda seconds: seconds < JOINED_WITHIN_S)
+    assert took_s < JOINED_WITHIN_S
+
+
+def joining_beside_a_flood_s(make_world: Callable[..., World], rate: int) -> float:
+    world = make_world("ocean:2")
+    with flood(int(world.environment["COUPLET_HUB"].rpartition(":")[2]), "127.0.0.2", rate):
+        time.sleep(2)  # as many as a second brings are not yet a crowd
+        began = time.monotonic()
+        members = [Member(world, "ocean", rank, 2, COUPLET_JOIN_TIMEOUT="20") for rank in range(2)]
+        for member in members:
+            member.joined()
+        took_s = time.monotonic() - began
+        for member in members:
+            member.leave()
+    return took_s

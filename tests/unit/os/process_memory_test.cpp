@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <vector>
 
+#include "os/wiped_page.hpp"
 #include "support/child.hpp"
 
 namespace couplet::os {
@@ -17,6 +19,8 @@ namespace {
 
 constexpr std::size_t data_bytes = (3U << 20U) + 17;
 
+// What the proof says of itself. If not, only the bytes tell who it is.
+bool proof_survives_fork = true;
 // They are at the same addresses in every process that this test forks.
 MemoryProof own_proof;
 std::vector<unsigned char> data(data_bytes);  // NOLINT: an address that is known before the fork
@@ -25,6 +29,7 @@ MemoryProof proof_of(std::uint8_t seed) {
   MemoryProof proof;
   proof.address = reinterpret_cast<std::uintptr_t>(own_proof.bytes.data());
   std::fill(proof.bytes.begin(), proof.bytes.end(), seed);
+  proof.survives_fork = proof_survives_fork;
   return proof;
 }
 
@@ -54,7 +59,10 @@ pid_t fork_as(pid_t wanted) {
 
 class ProcessMemoryTest : public ::testing::Test {
  protected:
-  void TearDown() override { end(); }
+  void TearDown() override {
+    proof_survives_fork = true;
+    end();
+  }
   // Starts a process with this proof and these data.
   bool start(std::uint8_t seed, unsigned char value, pid_t wanted = 0) {
     int ready[2];
@@ -159,6 +167,35 @@ TEST_F(ProcessNumberUsedAgain, IsNotRead) {
   EXPECT_EQ(memory->check().code(), Code::peer_lost);
   const std::array<ProcessRun, 1> run = {{{address(), 10}}};
   EXPECT_EQ(memory->read(run, copy.data()).code(), Code::peer_lost);
+}
+
+// As messages read: the proof alone, which is read together with the data, tells that it is another process.
+TEST_F(ProcessNumberUsedAgain, IsNotReadWithAProofThatDoesNotSurviveAFork) {
+  proof_survives_fork = false;
+  const auto memory = reuse(2);
+  if (memory == nullptr) {
+    GTEST_SKIP() << "the number of a process may not be chosen here (CAP_SYS_ADMIN)";
+  }
+  std::vector<unsigned char> copy(data_bytes);
+  EXPECT_EQ(memory->read(address(), copy.data(), data_bytes).code(), Code::peer_lost);
+  EXPECT_EQ(memory->check().code(), Code::peer_lost);
+}
+
+TEST_F(ProcessMemoryTest, AForkedProcessHasNotTheProofOfAWipedPage) {
+  const WipedPage page;
+  ASSERT_NE(page.data(), nullptr);
+  if (!page.is_wiped()) {
+    GTEST_SKIP() << "this system cannot wipe a page in forked processes (Linux 4.14)";
+  }
+  MemoryProof proof{.address = reinterpret_cast<std::uintptr_t>(page.data()), .survives_fork = false};
+  proof.bytes.fill(5);
+  std::memcpy(page.data(), proof.bytes.data(), proof.size);
+  const auto own = ProcessMemory::open(static_cast<std::uint32_t>(::getpid()), proof);
+  ASSERT_TRUE(own.ok()) << own.status().text();
+  std::array<unsigned char, 10> copy{};
+  EXPECT_TRUE((*own)->read(address(), copy.data(), copy.size()).ok());
+  ASSERT_TRUE(start(5, 7));
+  EXPECT_EQ(ProcessMemory::open(static_cast<std::uint32_t>(process_), proof).code(), Code::unsupported);
 }
 
 TEST_F(ProcessNumberUsedAgain, IsNotWrittenTo) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "os/clock.hpp"
 #include "series/hold.hpp"
 #include "support/pipe_lane.hpp"
 #include "unit/relay/server_fixture.hpp"
@@ -291,6 +292,27 @@ TEST_F(RelayServer, IdleSubscriptionsAreLookedAtOnlyWhenThereIsNews) {
   settle();
   EXPECT_EQ(reader.take().size(), 20U);
   EXPECT_FALSE(server_->ready());
+}
+
+// Fault: each poll asked each of them, which took 86 us with 10,000.
+TEST_F(RelayServer, APollWithoutNewsDoesNotAskEachSubscription) {
+  const auto writer = create(4);
+  Connection& reader = connect();
+  ask(reader, 1, wish());
+  const auto least_ns = [this] {
+    std::uint64_t least = UINT64_MAX;
+    for (int sample = 0; sample < 200; ++sample) {
+      const std::uint64_t begin_ns = os::now_ns();
+      EXPECT_EQ(server_->poll(1000), 0);
+      least = std::min(least, os::now_ns() - begin_ns);
+    }
+    return least;
+  };
+  const std::uint64_t alone_ns = least_ns();
+  for (std::uint32_t number = 2; number <= 3000; ++number) {
+    ask(reader, number, wish());
+  }
+  EXPECT_LT(least_ns(), 5 * alone_ns + 2000);
 }
 
 TEST_F(RelayServer, TheNextRelayFindsTheHoldOfALostOne) {
