@@ -61,9 +61,8 @@ def progress_text(series: SeriesView) -> str:
 
 def waits_text(series: SeriesView) -> str:
     """Says how long the writer has waited, and for which reader."""
-    return (
-        f"waited {series.held_s:.1f} s in {series.wait_count} waits, {series.longest_s:.1f} s for {series.longest_for}"
-    )
+    waits = "1 wait" if series.wait_count == 1 else f"{series.wait_count} waits"
+    return f"waited {series.held_s:.1f} s in {waits}, {series.longest_s:.1f} s for {series.longest_for}"
 
 
 class PlainDisplay:
