@@ -52,9 +52,10 @@ def describe(event: dict[str, Any]) -> str | None:
 
 
 def progress_text(series: SeriesView) -> str:
-    """Returns, for example, ``eta: 1200/2000 steps, 35.1 steps/s, nowcast -3``."""
+    """Returns, for example, ``eta: 1200/2000 steps, 35.1 steps/s, nowcast.0 3 behind``."""
     total = f"/{series.expected}" if series.expected else ""
-    readers = "".join(f", {reader.program} {reader.behind} behind" for reader in series.readers)
+    names = [r.program if r.rank < 0 else f"{r.program}.{r.rank}" for r in series.readers]
+    readers = "".join(f", {name} {r.behind} behind" for name, r in zip(names, series.readers, strict=True))
     waited = f", {waits_text(series)}" if series.wait_count else ""
     return f"{series.name}: {series.published}{total} steps, {series.rate:.1f} steps/s{readers}{waited}"
 
