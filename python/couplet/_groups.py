@@ -156,11 +156,16 @@ class Group(Collectives):
 
         Parameters
         ----------
-        owned : the points that this rank owns, each once.
-        ghosts : the points that it needs of other ranks.
-        owners : the rank that owns each ghost; by default the owners are found.
-        places : where each owned point, and then each ghost, is in the arrays; by default in that order.
-        method, timeout : as in `create_exchange`.
+        owned
+            The points that this rank owns, each once.
+        ghosts
+            The points that it needs of other ranks.
+        owners
+            The rank that owns each ghost; by default the owners are found.
+        places
+            Where each owned point, and then each ghost, is in the arrays; by default in that order.
+        method, timeout
+            As in `create_exchange`.
         """
         call = "create_list_halo"
         lists = _couplet.HaloLists(

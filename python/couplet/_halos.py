@@ -24,11 +24,17 @@ class Grid:
 
     Parameters
     ----------
-    cells : of the whole grid, in each dimension.
-    ranks : how many ranks there are.
-    blocks : their number in each dimension; 0 where it is to be chosen, so that blocks have few cells at their faces.
-    periodic : True in dimensions in which what is beyond one end is at the other.
-    block_cells : the cells of each block, for each dimension; by default they are as even as possible.
+    cells
+        The number of cells of the whole grid in each dimension.
+    ranks
+        How many ranks there are.
+    blocks
+        The number of blocks in each dimension. If it is 0, a number is chosen with which blocks have few cells at
+        their faces.
+    periodic
+        True for a dimension that wraps around: its last cell is next to its first one.
+    block_cells
+        The number of cells of each block, for each dimension; by default they are as even as possible.
     """
 
     def __init__(
@@ -132,15 +138,23 @@ class Halo(Closing):
 
         Parameters
         ----------
-        array : with the dimensions of the grid, or with one for the points of a list; or with one more for the
-            components of a point.
-        width : how many points come from each side; one number, or one for each dimension.
-        below, above : the same for the lower and for the upper sides, in place of `width`.
-        first : where the block begins in the array; by default behind `below`.
-        staggered : True in dimensions in which points lie between cells. The array then has one point more there.
-        corners : whether points come also from blocks that share only an edge or a corner with this one.
-        component_axis : the axis of the components; by default the last one, if the array has one more dimension.
-        name : what error texts call the field.
+        array
+            An array with the dimensions of the grid, or with one dimension for the points of a list. It has one more if
+            each point has components.
+        width
+            How many points come from each side; one number, or one for each dimension.
+        below, above
+            The same for the lower and for the upper sides, in place of `width`.
+        first
+            Where the block begins in the array; by default behind `below`.
+        staggered
+            True in dimensions in which points lie between cells. The array then has one point more there.
+        corners
+            Whether points come also from blocks that share only an edge or a corner with this one.
+        component_axis
+            The axis of the components; by default the last one, if the array has one more dimension.
+        name
+            What error texts call the field.
         """
         dimensions = self._dimensions
         if not hasattr(array, "ndim"):

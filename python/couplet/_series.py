@@ -509,7 +509,7 @@ def _instants(times: Any, where: str) -> list[float]:
         given = np.atleast_1d(np.asarray(times, np.float64))
     except (TypeError, ValueError):
         refuse(times, "times", where, "a number or a list of numbers")
-    if given.ndim != 1:
+    if given.ndim != 1 or given.size == 0:
         refuse(times, "times", where, "a number or a list of numbers")
     instants: list[float] = given.tolist()
     return instants

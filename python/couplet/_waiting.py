@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from couplet import _couplet
-from couplet._arguments import is_for_ever, items, seconds, shown
+from couplet._arguments import is_for_ever, items, seconds
 from couplet._couplet import Message
 from couplet.errors import ArgumentError, ArgumentTypeError, Error, StateError
 
@@ -117,8 +117,8 @@ def check(things: Any, verb: str) -> list[Thing]:
     for place, thing in enumerate(given):
         if not isinstance(thing, Thing):
             raise ArgumentTypeError(
-                f"{verb}: things[{place}] is {shown(thing)}: entry {place} of {len(given)} is of type "
-                f"{type(thing).__name__} and cannot be waited for; "
+                f"{verb}: things: entry {place} of {len(given)} is of type {type(thing).__name__} "
+                "and cannot be waited for; "
                 "readers, arrivals of messages, requests and tasks can"
             )
     return given

@@ -91,7 +91,7 @@ def _line(values: ArrayLike, name: str, dtype: Any) -> Any:
         raise ShapeError(f"weights: {name} is {shown(values)}, with {given.ndim} dimensions; it must have 1")
     integers = np.issubdtype(dtype, np.integer)
     if len(given) > 0 and integers and not (np.issubdtype(given.dtype, np.integer) or given.dtype == np.bool_):
-        raise ArgumentError(f"weights: {name} are integers, not {given.dtype}")
+        raise ArgumentError(f"weights: {name} must be whole numbers, not {given.dtype}")
     return np.ascontiguousarray(given, dtype)
 
 
@@ -133,7 +133,10 @@ def from_entries(
     source = _line(sources, "sources", np.int64)
     value = _line(weights, "weights", np.float64)
     if not len(target) == len(source) == len(value):
-        raise ArgumentError(f"weights: {len(target)} targets, {len(source)} sources and {len(value)} weights")
+        raise ArgumentError(
+            f"weights: {len(target)} targets, {len(source)} sources and {len(value)} weights; "
+            "each entry must have one of each"
+        )
     if len(target) > 0 and (target.min() < 0 or target.max() >= rows):
         raise ArgumentError(f"weights: targets from {target.min()} to {target.max()} are outside [0, {rows})")
     order = np.argsort(target, kind="stable")

@@ -91,6 +91,7 @@ def test_a_linger_of_zero_is_a_limit_and_none_is_not_there(tmp_path: Path) -> No
         ("slots = 4", "slots = 4\n[settings]\nrelay = 3", 18, "auto"),
         ("slots = 4", "slots = 4\n[settings]\nhub.retrn_patience_s = 3", 17, 'did you mean "return_patience_s"'),
         ("slots = 4", "slots = 4\n[settings.hub]\nreset_patience_s = true", 18, "seconds"),
+        ("slots = 4", "slots = 4\n[settings.series.ice]\nslots = 3", 17, "write [series.NAME]"),
     ],
 )
 def test_mistakes_have_lines_and_suggestions(tmp_path: Path, old: str, new: str, line: int, says: str) -> None:

@@ -108,9 +108,9 @@ def test_scipy_and_rows_of_one_rank() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(ArgumentError, match=r"targets from 0 to 3 are outside \[0, 3\)"):
         weights.from_entries(8, 3, [0, 3], [1, 2], [1.0, 1.0])
-    with pytest.raises(ArgumentError, match="2 targets, 1 sources and 2 weights"):
+    with pytest.raises(ArgumentError, match="2 targets, 1 sources and 2 weights; each entry must have one of each"):
         weights.from_entries(8, 3, [0, 1], [1], [1.0, 1.0])
-    with pytest.raises(ArgumentError, match="sources are integers, not float64"):
+    with pytest.raises(ArgumentError, match="sources must be whole numbers, not float64"):
         weights.from_entries(8, 3, [0], [1.5], [1.0])
     good = weights.from_entries(8, 3, [0, 1], [1, 2], [1.0, 1.0])
     with pytest.raises(ArgumentError, match="row_offsets must end with the number of sources"):

@@ -91,13 +91,14 @@ def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 def text_of(node: Definition) -> list[str]:
     """The docstring, with a list for each section of numpydoc."""
     lines: list[str] = []
-    section = ""
+    section = before = ""
     for line in (ast.get_docstring(node) or "").splitlines():
         if re.fullmatch(r"-{3,}", line.strip()) and lines:
-            section = lines.pop()
-            lines += [f"**{section}**", ""]
+            section = before
+            lines[-1:] = [f"**{section}**", ""]
         elif section and line and not line.startswith(" "):
             lines.append(f"- `{line}`:")
         else:
             lines.append(f"  {line.strip()}" if section and line.strip() else line)
+        before = line
     return [*lines, ""] if lines else []

@@ -209,7 +209,8 @@ class _Lines:
         return next((table for table, _ in self.keys if table == name or table.startswith(f"{name}.")), name)
 
     def of(self, table: str, key: str = "") -> int:
-        return self.keys.get((table, key), self.keys.get((table, ""), 1))
+        whole = (self.table_below(f"{table}.{key}"), "")
+        return self.keys.get((table, key), self.keys.get((table, ""), self.keys.get(whole, 1)))
 
 
 def _closest(word: str, known: list[str]) -> str:
@@ -239,7 +240,10 @@ class _Reader:
         known, good = _KINDS[kind], {}
         for key, value in content.items():
             if key not in known:
-                self.wrong(where, key, f'unknown key "{key}" in [{where.split("#")[0]}]', _closest(key, list(known)))
+                in_its_own_table = kind == "settings" and key == "series"
+                hint = "write [series.NAME] in place of [settings.series.NAME]" if in_its_own_table else ""
+                text = f'unknown key "{key}" in [{where.split("#")[0]}]'
+                self.wrong(where, key, text, hint or _closest(key, list(known)))
             elif not _is(value, known[key][0]):
                 self.wrong(where, key, f'"{key}" has to be {known[key][1]}, not {value!r}')
             elif isinstance(value, list) and not all(isinstance(item, str) for item in value):

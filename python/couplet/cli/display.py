@@ -52,18 +52,18 @@ def describe(event: dict[str, Any]) -> str | None:
 
 
 def progress_text(series: SeriesView) -> str:
-    """Returns, for example, ``eta: 1200/2000 steps, 35.1 steps/s, nowcast -3``."""
+    """Returns, for example, ``eta: 1200/2000 steps, 35.1 steps/s, nowcast.0 3 behind``."""
     total = f"/{series.expected}" if series.expected else ""
-    readers = "".join(f", {reader.program} {reader.behind} behind" for reader in series.readers)
+    names = [r.program if r.rank < 0 else f"{r.program}.{r.rank}" for r in series.readers]
+    readers = "".join(f", {name} {r.behind} behind" for name, r in zip(names, series.readers, strict=True))
     waited = f", {waits_text(series)}" if series.wait_count else ""
     return f"{series.name}: {series.published}{total} steps, {series.rate:.1f} steps/s{readers}{waited}"
 
 
 def waits_text(series: SeriesView) -> str:
     """Says how long the writer has waited, and for which reader."""
-    return (
-        f"waited {series.held_s:.1f} s in {series.wait_count} waits, {series.longest_s:.1f} s for {series.longest_for}"
-    )
+    waits = "1 wait" if series.wait_count == 1 else f"{series.wait_count} waits"
+    return f"waited {series.held_s:.1f} s in {waits}, {series.longest_s:.1f} s for {series.longest_for}"
 
 
 class PlainDisplay:

@@ -47,7 +47,8 @@ def exit_status(return_code: int) -> int:
 def _report(display: Display, one: Running) -> None:
     code = one.process.returncode
     how = f"was ended by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-    display.failure(f'program "{one.title}" {how}; its last lines:', list(one.tail))
+    printed = "its last lines:" if one.tail else "it has printed nothing"
+    display.failure(f'program "{one.title}" {how}; {printed}', list(one.tail))
 
 
 class _Relays:
