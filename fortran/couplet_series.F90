@@ -134,6 +134,10 @@ contains
     type(c_series_batch) :: got
     integer(c_int32_t) :: status
     real(c_double) :: timeout_s
+    if (.not. is_as_opened(series)) then
+      call refuse(couplet_error_shape, "read_at: "//as_other(series), ierr)
+      return
+    end if
     timeout_s = -1
     if (present(timeout)) timeout_s = timeout
     got = empty_batch()
@@ -216,6 +220,10 @@ contains
     integer(c_int32_t) :: status
     integer(c_int64_t) :: wanted
     real(c_double) :: timeout_s
+    if (.not. is_as_opened(series)) then
+      call refuse(couplet_error_shape, "read: "//as_other(series), ierr)
+      return
+    end if
     wanted = 1
     if (present(at_least)) wanted = at_least
     timeout_s = -1
@@ -225,6 +233,33 @@ contains
                                   size(outs, kind=c_int32_t), got)
     call take_batch(series, batch, status, got, ierr)
   end subroutine
+
+  ! Is the layout still the one that arrays are checked for? A new incarnation of the writer may have another one.
+  logical function is_as_opened(series) result(same)
+    class(couplet_series), intent(in) :: series
+    type(c_series_info) :: got
+    type(c_series_field_info) :: field
+    integer :: n, i
+    same = .true.
+    if (.not. allocated(series%extents)) return
+    got%struct_bytes = c_sizeof(got)
+    if (c_series_describe(series%handle, got) /= couplet_ok) return
+    n = got%dimensions
+    same = n == size(series%extents) .and. got%type == series%type .and. int(got%field_count) == size(series%fields)
+    if (same) same = all(max(0_int64, got%stop(n:1:-1) - got%start(n:1:-1)) == series%extents)
+    field%struct_bytes = c_sizeof(field)
+    do i = 1, size(series%fields)
+      if (.not. same) return
+      if (c_series_describe_field(series%handle, int(i - 1, c_int32_t), field) == couplet_ok) &
+        same = from_c(field%name) == series%fields(i)%name .and. field%type == series%fields(i)%type
+    end do
+  end function
+
+  function as_other(series) result(text)
+    class(couplet_series), intent(in) :: series
+    character(len=:), allocatable :: text
+    text = "series '"//series%name//"' was created again with another shape, type or fields: close it, and open it again"
+  end function
 
   ! What a read has answered.
   subroutine take_batch(series, batch, status, got, ierr)

@@ -245,7 +245,9 @@ typedef struct couplet_series_batch {
  * Ownership: `out` is NULL, or the caller's memory of out_bytes >= up_to * step_bytes.
  * COUPLET_NOT_YET: the timeout has passed; nothing is delivered, and nothing is lost by it.
  * COUPLET_END: the writer has closed the series, and everything was read.
- * COUPLET_RESTARTED: the writer is a new incarnation; the next read begins with its first retained step.
+ * COUPLET_RESTARTED: the writer is a new incarnation; the next read begins with its first retained step. What the
+ *   options of couplet_series_open do not ask for (box, type, fields) may be another now: ask couplet_series_describe
+ *   before the next read.
  * COUPLET_ERROR_TIMEOUT: another rank has not made its call 60 s after the timeout has passed; nothing is delivered.
  * COUPLET_ERROR_LIMIT: at_least is greater than the number of slots, or of the steps that fit into up_to_bytes.
  * COUPLET_ERROR_EVICTED: the writer has released this reader's hold.

@@ -293,6 +293,7 @@ class Reader : public detail::Series {
     batch.struct_bytes = sizeof batch;
     const couplet_status status = detail::check(couplet_series_read(
         handle(), options.at_least, options.up_to, options.timeout_s, out.data(), out.size_bytes(), &batch));
+    note_restart(status);
     return Batch<T>(status, batch);
   }
   /// Values at physical times, which do not descend: linear between the steps around each; one box for each time. Fewer
@@ -305,10 +306,15 @@ class Reader : public detail::Series {
     const couplet_status status =
         detail::check(couplet_series_read_at(handle(), times.data(), static_cast<std::int32_t>(times.size()), timeout_s,
                                              &array, out.empty() ? 0 : 1, &batch));
+    note_restart(status);
     return Batch<T>(status, batch);
   }
 
  private:
+  // The new incarnation may have another shape, if no box was asked for.
+  void note_restart(couplet_status status) {
+    if (status == COUPLET_RESTARTED) elements_ = detail::box_elements<T>(describe());
+  }
   std::size_t elements_;
 };
 

@@ -466,6 +466,8 @@ class Reader(Series, Thing):
             batch = await self.read_async(at_least, up_to, timeout, out)
             if batch.ended:
                 return
+            if batch.status == "restarted":
+                out = self._shared(up_to, reuse)
             yield batch
 
     def __aiter__(self) -> AsyncIterator[Batch]:
@@ -484,6 +486,8 @@ class Reader(Series, Thing):
         data = [one[:count] for one in outs]
         fields = dict(zip(self._info.fields, data, strict=True))
         answer = _ANSWERS[status]
+        if answer == "restarted":  # the new incarnation may have another shape, type or order of fields
+            self._info = self.describe()
         return Batch(data[0], steps, ordinals, torn.view(np.bool_), lost, incarnation, answer, times, fields)
 
     def batches(
@@ -500,6 +504,8 @@ class Reader(Series, Thing):
             batch = self.read(at_least, up_to, timeout, out)
             if batch.ended:
                 return
+            if batch.status == "restarted":
+                out = self._shared(up_to, reuse)
             yield batch
 
 

@@ -171,6 +171,9 @@ nb::tuple Series::read_batch(const char* verb, const Call& call) const {
   Batch copy;
   const Outcome outcome = blocking([&] { return taken([&] { return call(&batch); }, [&] { copy = Batch(batch); }); });
   const couplet_status status = check(outcome, verb);
+  if (status == COUPLET_RESTARTED) {
+    description.reset();  // the new incarnation may have another shape, type or order of fields
+  }
   return nb::make_tuple(status, copy.count, copy_to_array(copy.steps.data(), copy.count),
                         copy_to_array(copy.ordinals.data(), copy.count), copy_to_array(copy.torn.data(), copy.count),
                         batch.lost, batch.incarnation, copy_to_array(copy.times.data(), copy.count));

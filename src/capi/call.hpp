@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <list>
 #include <memory>
 #include <new>
 #include <optional>
@@ -117,10 +118,15 @@ struct couplet_series {
   std::unique_ptr<couplet::series::Writer> writer;  // one of the two
   std::unique_ptr<couplet::series::Reader> reader;
   std::unique_ptr<couplet::series::TimeInterpolation> interpolation;  // for couplet_series_read_at
-  std::optional<couplet::series::Description> description;            // holds what describe gave out
-  std::vector<std::vector<std::int64_t>> corners;  // for each field, those of its boxes: starts, then stops
-  std::vector<couplet_series_field_data> data;     // what the last batch points to
-  std::string last_for;                            // what couplet_series_get_waits gave out
+  // Holds what describe gave out: of each incarnation that a reader has met, since the caller may keep it until close.
+  struct Described {
+    std::uint64_t incarnation = 0;
+    couplet::series::Description description;
+    std::vector<std::vector<std::int64_t>> corners;  // for each field, those of its boxes: starts, then stops
+  };
+  std::list<Described> described;
+  std::vector<couplet_series_field_data> data;  // what the last batch points to
+  std::string last_for;                         // what couplet_series_get_waits gave out
   std::string longest_for;
 
   couplet::Status close();

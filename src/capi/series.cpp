@@ -279,7 +279,7 @@ couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, ui
 couplet_status couplet_series_describe(const couplet_series* handle, couplet_series_info* info) {
   auto* series = const_cast<couplet_series*>(handle);
   return capi::call(series, "couplet_series_describe", [&]() -> Status {
-    const auto& description = capi::description_of(*series);
+    const auto& description = capi::described(*series).description;
     const auto& field = description.fields.front();
     couplet_series_info result{};
     result.name = description.name.c_str();

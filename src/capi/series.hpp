@@ -34,7 +34,7 @@ Result<std::shared_ptr<const series::Weights>> weights_of(const couplet_series_o
 [[nodiscard]] Status wrong_end(const char* function, const char* opened_for);
 // Returns a state error if the series has several arrays; `other` is the function for those.
 [[nodiscard]] Status check_one_array(const couplet_series& series, const char* function, const char* other);
-[[nodiscard]] const series::Description& description_of(couplet_series& series);
+[[nodiscard]] const couplet_series::Described& described(couplet_series& series);
 Status give_batch(couplet_series& series, const series::Batch& got, couplet_series_batch* batch, const char* function);
 
 }  // namespace couplet::capi

@@ -108,11 +108,14 @@ Status check_one_array(const couplet_series& series, const char* function, const
                             series.writer->file().geometry().name, other);
 }
 
-const series::Description& description_of(couplet_series& series) {
-  if (!series.description) {
-    series.description = series.writer ? series.writer->describe() : series.reader->describe();
-    for (const auto& field : series.description->fields) {
-      auto& corners = series.corners.emplace_back();
+const couplet_series::Described& described(couplet_series& series) {
+  const std::uint64_t incarnation = series.reader ? series.reader->incarnation() : 0;
+  if (series.described.empty() || series.described.back().incarnation != incarnation) {
+    couplet_series::Described made{.incarnation = incarnation,
+                                   .description = series.writer ? series.writer->describe() : series.reader->describe(),
+                                   .corners = {}};
+    for (const auto& field : made.description.fields) {
+      auto& corners = made.corners.emplace_back();
       for (const auto& box : field.boxes) {
         corners.insert(corners.end(), box.start.begin(), box.start.begin() + box.dimensions);
       }
@@ -120,8 +123,9 @@ const series::Description& description_of(couplet_series& series) {
         corners.insert(corners.end(), box.stop.begin(), box.stop.begin() + box.dimensions);
       }
     }
+    series.described.push_back(std::move(made));
   }
-  return *series.description;
+  return series.described.back();
 }
 
 Status give_batch(couplet_series& series, const series::Batch& got, couplet_series_batch* batch, const char* function) {
@@ -384,13 +388,14 @@ couplet_status couplet_series_describe_field(const couplet_series* handle, int32
   auto* series = const_cast<couplet_series*>(handle);
   constexpr auto function = "couplet_series_describe_field";
   return capi::call(series, function, [&]() -> Status {
-    const auto& description = capi::description_of(*series);
+    const couplet_series::Described& known = capi::described(*series);
+    const auto& description = known.description;
     if (field < 0 || static_cast<std::size_t>(field) >= description.fields.size()) {
       return fail(Code::not_found, "{}: series '{}' has {} fields, counted from 0, so there is no field {}", function,
                   description.name, description.fields.size(), field);
     }
     const auto& described = description.fields[static_cast<std::size_t>(field)];
-    const auto& corners = series->corners[static_cast<std::size_t>(field)];
+    const auto& corners = known.corners[static_cast<std::size_t>(field)];
     couplet_series_field_info result{};
     result.name = described.name.c_str();
     result.type = described.type;

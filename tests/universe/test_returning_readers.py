@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from launching import BUILD, WATCHDOG_S, World, read_line
+from quartet import Guest
 
 STEPS_PROGRAM = str(BUILD / "tests" / "programs" / "steps")
 STEPS = 12
@@ -31,3 +33,74 @@ def test_a_hold_that_the_writer_has_not_heard_of_stands(make_world: Callable[...
     sky.stdin.flush()
     assert "lost 0 " in world.finish(second).check().output
     world.finish(sky).check()
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["arrays-of-the-reader", "arrays-of-the-user"])
+@pytest.mark.parametrize(
+    "later",
+    [
+        "universe.create_series('eta', (100_000,), slots=6)",
+        "universe.create_series('eta', (3,), slots=6)",
+        "universe.create_series('eta', (2, 2), slots=6)",
+        "universe.create_series('eta', (4,), 'i4', slots=6)",
+        "universe.create_series('eta', (4,), 'c16', slots=6)",
+    ],
+)
+def test_the_next_life_of_a_writer_may_have_another_shape_and_type(
+    make_world: Callable[..., World], later: str, own: bool
+) -> None:
+    """Fault: what the new writer put was copied into arrays for the old one: garbage, or beyond their end."""
+    world = make_world("sky:1,eye:1")
+    sky, eye = Guest(world, "sky", 0, 1), Guest(world, "eye", 0, 1)
+    for each in (sky, eye):
+        each.ready()
+    sky.get("s = universe.create_series('eta', (4,), slots=6)")
+    eye.get("r = universe.open_series('eta')")
+    eye.get("mine = np.zeros((2, 4))")
+    read = f"r.read(up_to=2, timeout=20{', out=mine' if own else ''})"
+    sky.get("s.put(np.full(4, 1.0), 1)")
+    assert eye.get(f"{read}.data.tolist()") == str([[1.0] * 4])
+    sky.process.kill()
+    sky.process.wait(WATCHDOG_S)
+    sky = Guest(world, "sky", 0, 1).ready()
+    sky.get(f"s = {later}")
+    sky.get("s.put(np.full(s.shape, 7, s.dtype), 7)")
+    while eye.get("(b := " + read + ").status") == "'not yet'":
+        pass
+    assert eye.get("b.status") == "'restarted'"
+    assert eye.get("(r.shape, r.dtype)") == sky.get("(s.shape, s.dtype)")
+    if own:
+        answer = eye.ask(read)
+        assert answer.startswith(("error COUPLET_ERROR_SHAPE", "error COUPLET_ERROR_TYPE", "error COUPLET_ERROR_ARG"))
+        assert eye.get("mine.tolist()") == str([[1.0] * 4, [0.0] * 4])
+    assert eye.get("(b := r.read(up_to=2, timeout=20)).status") == "'ok'"
+    assert eye.get("(b.data.shape, b.data.dtype, bool((b.data == 7).all()))") == sky.get(
+        "((1, *s.shape), s.dtype, True)"
+    )
+    eye.leave(sky)
+
+
+@pytest.mark.parametrize("reuse", [False, True])
+def test_batches_go_on_with_other_fields_of_the_next_life(make_world: Callable[..., World], reuse: bool) -> None:
+    """Fault: with the fields in another order, each name had the values of another one."""
+    world = make_world("sky:1,eye:1")
+    sky, eye = Guest(world, "sky", 0, 1), Guest(world, "eye", 0, 1)
+    for each in (sky, eye):
+        each.ready()
+    create = "s = universe.create_series('q', slots=6, fields={{{}}})"
+    sky.get(create.format("'a': ('f8', (3,)), 'b': ('f8', (3,))"))
+    eye.get("r = universe.open_series('q')")
+    eye.get(f"them = r.batches(timeout=20, reuse={reuse})")
+    put = "s.put({'a': np.full(3, 1.0), 'b': np.full(3, 2.0)}, 1)"
+    values = "[f := next(them), {name: float(data[0][0]) for name, data in f.fields.items() if f.status == 'ok'}][1]"
+    sky.get(put)
+    assert eye.get(values) == "{'a': 1.0, 'b': 2.0}"
+    sky.process.kill()
+    sky.process.wait(WATCHDOG_S)
+    sky = Guest(world, "sky", 0, 1).ready()
+    sky.get(create.format("'b': ('f8', (3,)), 'a': ('f8', (3,))"))
+    sky.get(put)
+    while (found := eye.get(values)) == "{}":
+        pass
+    assert found == "{'b': 2.0, 'a': 1.0}"
+    eye.leave(sky)
