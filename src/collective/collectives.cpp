@@ -284,8 +284,9 @@ Status Collectives::run_steps(Call& call) {
     const message::Group& members = call.known->session.group();
     const Status why = waited.code() != Code::timeout
                            ? waited
-                           : fail(Code::timeout, "rank {} ({}) has given up after {:.3g} s", members.rank(),
-                                  courier_.name(members.peer(members.rank())), call.arguments.timeout_s);
+                           : fail(Code::timeout, "rank {} ({}) has given up after {:.3g} s{}", members.rank(),
+                                  courier_.name(members.peer(members.rank())), call.arguments.timeout_s,
+                                  call.known->session.waited_for(call.number));
     revoke(call, why, true);
   }
   return std::move(call.outcome);
@@ -399,10 +400,10 @@ void Collectives::tick(std::uint64_t now_ns) {
     if (!failure.ok()) {
       revoke(call, failure, true);
     } else if (now_ns >= call.deadline_ns) {
-      revoke(
-          call,
-          fail(Code::timeout, "rank {} has given up after {:.3g} s", session.group().rank(), call.arguments.timeout_s),
-          true);
+      revoke(call,
+             fail(Code::timeout, "rank {} has given up after {:.3g} s{}", session.group().rank(),
+                  call.arguments.timeout_s, session.waited_for(call.number)),
+             true);
     } else if (call.moved_ns == 0) {
       call.moved_ns = now_ns;
     } else if (now_ns - call.moved_ns >= inquiry_after_ns) {

@@ -155,6 +155,18 @@ Status Session::absent_member(std::uint64_t call) const {
   return {};
 }
 
+std::string Session::waited_for(std::uint64_t call) const {
+  constexpr std::size_t max_named = 3;
+  const std::vector<std::int32_t> ranks = meeting_.awaited(call);
+  std::string text;
+  for (std::size_t index = 0; index < std::min(ranks.size(), max_named); ++index) {
+    const channel::PeerId peer = mailbox_.group().peer(ranks[index]);
+    text += fmt::format("{} rank {} ({})", index == 0 ? "; it has waited for" : ",", ranks[index], courier_.name(peer));
+  }
+  if (ranks.size() > max_named) text += fmt::format(" and {} more", ranks.size() - max_named);
+  return text.empty() ? text : text + ", in a group of this name with the same ranks in the same order";
+}
+
 wire::CollectiveNotice Session::notice(wire::NoticeKind kind, std::uint64_t call) const {
   wire::CollectiveNotice made;
   made.kind = kind;
