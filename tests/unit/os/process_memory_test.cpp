@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t data_bytes = (3U << 20U) + 17;
 
-// What the proof says of itself. If not, only the bytes tell who it is.
+// What the proof says of itself. If not, only the bytes tell which process it is.
 bool proof_survives_fork = true;
 // They are at the same addresses in every process that this test forks.
 MemoryProof own_proof;

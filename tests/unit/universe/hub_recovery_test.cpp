@@ -3,34 +3,10 @@
 
 #include <set>
 
-#include "hub_world.hpp"
+#include "unit/universe/recovery_fixture.hpp"
 
 namespace couplet::universe {
 namespace {
-
-HubSettings resumed(const std::string& programs) {
-  auto settings = HubWorld::settings(programs, -1);
-  settings.restarted = true;
-  return settings;
-}
-
-// As the hub of before had placed it: ocean's ranks on node 0, all others on node 1.
-RejoinMessage member(channel::PeerId peer, std::vector<ProgramInfo> programs, bool released = true) {
-  RejoinMessage message;
-  message.run_id = 0x1234;
-  message.released = released;
-  message.peer = peer;
-  message.node = peer < static_cast<channel::PeerId>(programs.front().size) ? 0 : 1;
-  message.node_key = message.node == 0 ? "key-a" : "key-b";
-  message.host = message.node == 0 ? "host-a" : "host-b";
-  message.contact = HubWorld::contact_of_connection(100 + peer);
-  message.programs = std::move(programs);
-  return message;
-}
-
-std::vector<ProgramInfo> two_oceans_and_a_nowcast() {
-  return {{"ocean", 2, 0, true}, {"nowcast", 1, 2, true}};
-}
 
 // The reason with which a member was first told that this incarnation of a peer is lost. What it is told of a loss that
 // it knows does not count.
@@ -47,18 +23,6 @@ std::string first_reason(const std::vector<StatesMessage>& told, channel::PeerId
   }
   return "it was not told";
 }
-
-class Recovery : public ::testing::Test {
- protected:
-  ConnectionId rejoin(const RejoinMessage& message) {
-    const auto connection = world_.connect();
-    world_.send(connection, message);
-    return connection;
-  }
-  ConnectionId rejoin(channel::PeerId peer) { return rejoin(member(peer, two_oceans_and_a_nowcast())); }
-
-  HubWorld world_{resumed("ocean:2,nowcast:1")};
-};
 
 TEST_F(Recovery, MembersComeBackAndTheUniverseIsCompleteAgain) {
   const auto ocean0 = rejoin(0);
@@ -463,140 +427,6 @@ TEST_F(Recovery, AllWhoWereJoiningComeBack) {
   for (const auto each : all) {
     EXPECT_TRUE(world_.has<CompleteMessage>(each)) << "nobody has to wait for the grace";
   }
-}
-
-// ---- series
-
-SeriesRecord eta() {
-  SeriesRecord record;
-  record.name = "eta";
-  record.program = "ocean";
-  record.fields = {{"", COUPLET_DOUBLE, {10, 20}}};
-  record.slots = 4;
-  record.required_readers = {"nowcast"};
-  record.parts = {{0, 0, {{{2, {0, 0}, {5, 20}}}}, "series-eta-0"}, {1, 0, {{{2, {5, 0}, {10, 20}}}}, "series-eta-1"}};
-  return record;
-}
-
-TEST_F(Recovery, ASeriesIsDescribedAgainByWhoKnowsIt) {
-  auto reader = member(2, two_oceans_and_a_nowcast());
-  reader.series = {{"eta", 5, false, 1, 0, false}};
-  const auto nowcast = rejoin(reader);
-  world_.send(nowcast, FindMessage{7, "eta", -1, true});
-  EXPECT_FALSE(world_.has<AnswerMessage>(nowcast));
-  auto writer = member(0, two_oceans_and_a_nowcast());
-  writer.series = {{"eta", 5, true, 0, not_opened, true}};
-  const auto ocean0 = rejoin(writer);
-  ASSERT_TRUE(world_.has<RecallMessage>(ocean0));
-  EXPECT_EQ(world_.last<RecallMessage>(ocean0).incarnation, 5U);
-  const auto description = encode_record(eta());
-  world_.send(ocean0, RecordMessage{"eta", 5, {description.size(), 0, description}});
-  ASSERT_TRUE(world_.has<AnswerMessage>(nowcast));
-  EXPECT_EQ(world_.last<AnswerMessage>(nowcast).series->incarnation, 5U);
-  EXPECT_FALSE(world_.last<AnswerMessage>(nowcast).series->closed);
-  // Rank 1 had closed it already, and says nothing of it; then rank 0 closes it, too.
-  rejoin(1);
-  EXPECT_FALSE(world_.has<SeriesMessage>(nowcast));
-  world_.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta"});
-  EXPECT_EQ(world_.last<AnswerMessage>(ocean0).code, Code::ok);
-  EXPECT_TRUE(world_.last<SeriesMessage>(nowcast).closed);
-  world_.announce(ocean0, 9, eta());
-  EXPECT_EQ(world_.last<AnswerMessage>(ocean0).series->incarnation, 6U);
-}
-
-TEST_F(Recovery, AClosingNoteThatComesBeforeTheDescriptionCounts) {
-  auto writer = member(0, two_oceans_and_a_nowcast());
-  writer.series = {{"eta", 5, true, 0, not_opened, true}};
-  const auto ocean0 = rejoin(writer);
-  world_.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta"});
-  EXPECT_EQ(world_.last<AnswerMessage>(ocean0).code, Code::ok);
-  const auto description = encode_record(eta());
-  world_.send(ocean0, RecordMessage{"eta", 5, {description.size(), 0, description}});
-  rejoin(1);
-  const auto nowcast = rejoin(2);
-  world_.send(nowcast, FindMessage{7, "eta", -1, true});
-  EXPECT_TRUE(world_.last<AnswerMessage>(nowcast).series->closed);
-}
-
-// Fault: the last rank of a required reader opened the series before the writer was back, and the writer was never told.
-TEST_F(Recovery, AWriterThatComesBackIsToldWhoHasOpenedMeanwhile) {
-  HubWorld world(resumed("ocean:1,nowcast:2"));
-  const std::vector<ProgramInfo> programs = {{"ocean", 1, 0, true}, {"nowcast", 2, 1, true}};
-  auto record = eta();
-  record.parts.pop_back();
-  record.parts[0].boxes = {{{2, {0, 0}, {10, 20}}}};
-  const auto description = encode_record(record);
-  auto first = member(1, programs);
-  first.series = {{"eta", 5, false, 1, 2, true}};
-  const auto nowcast0 = world.connect();
-  world.send(nowcast0, first);
-  world.send(nowcast0, RecordMessage{"eta", 5, {description.size(), 0, description}});
-  const auto nowcast1 = world.connect();
-  world.send(nowcast1, member(2, programs));
-  world.send(nowcast1, NoteMessage{3, SeriesNote::reader_opened, "eta", 2, 5});
-  EXPECT_EQ(world.last<AnswerMessage>(nowcast1).code, Code::ok);
-  auto writer = member(0, programs);
-  writer.series = {{"eta", 5, true, 0, not_opened, true}};
-  const auto ocean = world.connect();
-  world.send(ocean, writer);
-  ASSERT_TRUE(world.has<SeriesMessage>(ocean));
-  EXPECT_EQ(world.last<SeriesMessage>(ocean).opened, std::vector<std::string>{"nowcast"});
-}
-
-// Fault: it was answered that the universe has no such node. Its members, and its relay, come back later.
-TEST_F(Recovery, ARelayOfANodeThatIsNotBackYetIsWaitedFor) {
-  const auto nowcast = rejoin(2);
-  world_.send(nowcast, RelayOfMessage{4, 7, true});
-  EXPECT_FALSE(world_.has<AnswerMessage>(nowcast));
-  world_.send(nowcast, RelayOfMessage{5, 7, false});
-  EXPECT_EQ(world_.last<AnswerMessage>(nowcast).code, Code::not_yet);
-}
-
-// Fault: a required reader had opened the series and left before the hub was killed. The hub that was started again
-// waited for it for ever, and did not end.
-TEST_F(Recovery, ARequiredReaderThatLeftBeforeTheRestartIsNotAwaited) {
-  std::vector<ConnectionId> oceans;
-  for (const channel::PeerId peer : {0U, 1U}) {
-    auto writer = member(peer, two_oceans_and_a_nowcast());
-    writer.series = {{"eta", 5, true, 0, not_opened, peer == 0}};
-    writer.exceptions = {{2, 1, PeerState::left, 0, 1}};
-    oceans.push_back(rejoin(writer));
-  }
-  const auto description = encode_record(eta());
-  world_.send(oceans[0], RecordMessage{"eta", 5, {description.size(), 0, description}});
-  for (const auto ocean : oceans) {
-    world_.send(ocean, NoteMessage{8, SeriesNote::writer_closed, "eta"});
-    EXPECT_FALSE(world_.hub().over());
-    world_.send(ocean, LeaveMessage{});
-  }
-  world_.advance(1);
-  EXPECT_TRUE(world_.hub().over());
-}
-
-// Fault: one rank had come and was lost, and the other one had never come. Told in this order, the program counted as
-// one that had never been there, so that the hub waited for it as a required reader.
-TEST_F(Recovery, ARequiredReaderThatCameInPartIsNotAwaited) {
-  HubWorld world(resumed("ocean:1,nowcast:2?"));
-  auto writer = member(0, {{"ocean", 1, 0, true}, {"nowcast", 2, 1, false}});
-  auto record = eta();
-  record.parts.pop_back();
-  record.parts[0].boxes = {{{2, {0, 0}, {10, 20}}}};
-  writer.series = {{"eta", 5, true, 0, not_opened, true}};
-  writer.exceptions = {{1, 1, PeerState::lost, 0, 0}, {2, 1, PeerState::absent, 0, 0}};
-  const auto ocean = world.connect();
-  world.send(ocean, writer);
-  const auto description = encode_record(record);
-  world.send(ocean, RecordMessage{"eta", 5, {description.size(), 0, description}});
-  world.send(ocean, NoteMessage{8, SeriesNote::writer_closed, "eta"});
-  world.send(ocean, LeaveMessage{});
-  world.advance(1);
-  EXPECT_TRUE(world.hub().over());
-}
-
-TEST_F(Recovery, ANameThatWasForgottenGetsAHigherIncarnation) {
-  const auto ocean0 = rejoin(0);
-  world_.announce(ocean0, 9, eta());
-  EXPECT_GE(world_.last<AnswerMessage>(ocean0).series->incarnation, std::uint64_t{1} << 32U);
 }
 
 // Fault: each member that had come back was told of each node that came after it: 0.8 million messages for 10,000 ranks

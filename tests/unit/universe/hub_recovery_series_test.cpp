@@ -1,0 +1,142 @@
+// A hub that was started again: what it knows of series, from what its members tell.
+#include <gtest/gtest.h>
+
+#include "unit/universe/recovery_fixture.hpp"
+
+namespace couplet::universe {
+namespace {
+
+SeriesRecord eta() {
+  SeriesRecord record;
+  record.name = "eta";
+  record.program = "ocean";
+  record.fields = {{"", COUPLET_DOUBLE, {10, 20}}};
+  record.slots = 4;
+  record.required_readers = {"nowcast"};
+  record.parts = {{0, 0, {{{2, {0, 0}, {5, 20}}}}, "series-eta-0"}, {1, 0, {{{2, {5, 0}, {10, 20}}}}, "series-eta-1"}};
+  return record;
+}
+
+TEST_F(Recovery, ASeriesIsDescribedAgainByWhoKnowsIt) {
+  auto reader = member(2, two_oceans_and_a_nowcast());
+  reader.series = {{"eta", 5, false, 1, 0, false}};
+  const auto nowcast = rejoin(reader);
+  world_.send(nowcast, FindMessage{7, "eta", -1, true});
+  EXPECT_FALSE(world_.has<AnswerMessage>(nowcast));
+  auto writer = member(0, two_oceans_and_a_nowcast());
+  writer.series = {{"eta", 5, true, 0, not_opened, true}};
+  const auto ocean0 = rejoin(writer);
+  ASSERT_TRUE(world_.has<RecallMessage>(ocean0));
+  EXPECT_EQ(world_.last<RecallMessage>(ocean0).incarnation, 5U);
+  const auto description = encode_record(eta());
+  world_.send(ocean0, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  ASSERT_TRUE(world_.has<AnswerMessage>(nowcast));
+  EXPECT_EQ(world_.last<AnswerMessage>(nowcast).series->incarnation, 5U);
+  EXPECT_FALSE(world_.last<AnswerMessage>(nowcast).series->closed);
+  // Rank 1 had closed it already, and says nothing of it; then rank 0 closes it, too.
+  rejoin(1);
+  EXPECT_FALSE(world_.has<SeriesMessage>(nowcast));
+  world_.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta"});
+  EXPECT_EQ(world_.last<AnswerMessage>(ocean0).code, Code::ok);
+  EXPECT_TRUE(world_.last<SeriesMessage>(nowcast).closed);
+  world_.announce(ocean0, 9, eta());
+  EXPECT_EQ(world_.last<AnswerMessage>(ocean0).series->incarnation, 6U);
+}
+
+TEST_F(Recovery, AClosingNoteThatComesBeforeTheDescriptionCounts) {
+  auto writer = member(0, two_oceans_and_a_nowcast());
+  writer.series = {{"eta", 5, true, 0, not_opened, true}};
+  const auto ocean0 = rejoin(writer);
+  world_.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta"});
+  EXPECT_EQ(world_.last<AnswerMessage>(ocean0).code, Code::ok);
+  const auto description = encode_record(eta());
+  world_.send(ocean0, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  rejoin(1);
+  const auto nowcast = rejoin(2);
+  world_.send(nowcast, FindMessage{7, "eta", -1, true});
+  EXPECT_TRUE(world_.last<AnswerMessage>(nowcast).series->closed);
+}
+
+// Fault: the last rank of a required reader opened the series before the writer was back, which was never told.
+TEST_F(Recovery, AWriterThatComesBackIsToldWhoHasOpenedMeanwhile) {
+  HubWorld world(resumed("ocean:1,nowcast:2"));
+  const std::vector<ProgramInfo> programs = {{"ocean", 1, 0, true}, {"nowcast", 2, 1, true}};
+  auto record = eta();
+  record.parts.pop_back();
+  record.parts[0].boxes = {{{2, {0, 0}, {10, 20}}}};
+  const auto description = encode_record(record);
+  auto first = member(1, programs);
+  first.series = {{"eta", 5, false, 1, 2, true}};
+  const auto nowcast0 = world.connect();
+  world.send(nowcast0, first);
+  world.send(nowcast0, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  const auto nowcast1 = world.connect();
+  world.send(nowcast1, member(2, programs));
+  world.send(nowcast1, NoteMessage{3, SeriesNote::reader_opened, "eta", 2, 5});
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast1).code, Code::ok);
+  auto writer = member(0, programs);
+  writer.series = {{"eta", 5, true, 0, not_opened, true}};
+  const auto ocean = world.connect();
+  world.send(ocean, writer);
+  ASSERT_TRUE(world.has<SeriesMessage>(ocean));
+  EXPECT_EQ(world.last<SeriesMessage>(ocean).opened, std::vector<std::string>{"nowcast"});
+}
+
+// Fault: it was answered that the universe has no such node. Its members, and its relay, come back later.
+TEST_F(Recovery, ARelayOfANodeThatIsNotBackYetIsWaitedFor) {
+  const auto nowcast = rejoin(2);
+  world_.send(nowcast, RelayOfMessage{4, 7, true});
+  EXPECT_FALSE(world_.has<AnswerMessage>(nowcast));
+  world_.send(nowcast, RelayOfMessage{5, 7, false});
+  EXPECT_EQ(world_.last<AnswerMessage>(nowcast).code, Code::not_yet);
+}
+
+// Fault: a required reader had opened the series and left before the hub was killed. The hub that was started again
+// waited for it for ever, and did not end.
+TEST_F(Recovery, ARequiredReaderThatLeftBeforeTheRestartIsNotAwaited) {
+  std::vector<ConnectionId> oceans;
+  for (const channel::PeerId peer : {0U, 1U}) {
+    auto writer = member(peer, two_oceans_and_a_nowcast());
+    writer.series = {{"eta", 5, true, 0, not_opened, peer == 0}};
+    writer.exceptions = {{2, 1, PeerState::left, 0, 1}};
+    oceans.push_back(rejoin(writer));
+  }
+  const auto description = encode_record(eta());
+  world_.send(oceans[0], RecordMessage{"eta", 5, {description.size(), 0, description}});
+  for (const auto ocean : oceans) {
+    world_.send(ocean, NoteMessage{8, SeriesNote::writer_closed, "eta"});
+    EXPECT_FALSE(world_.hub().over());
+    world_.send(ocean, LeaveMessage{});
+  }
+  world_.advance(1);
+  EXPECT_TRUE(world_.hub().over());
+}
+
+// Fault: one rank had come and was lost, and the other one had never come. Told in this order, the program counted as
+// one that had never been there, so that the hub waited for it as a required reader.
+TEST_F(Recovery, ARequiredReaderThatCameInPartIsNotAwaited) {
+  HubWorld world(resumed("ocean:1,nowcast:2?"));
+  auto writer = member(0, {{"ocean", 1, 0, true}, {"nowcast", 2, 1, false}});
+  auto record = eta();
+  record.parts.pop_back();
+  record.parts[0].boxes = {{{2, {0, 0}, {10, 20}}}};
+  writer.series = {{"eta", 5, true, 0, not_opened, true}};
+  writer.exceptions = {{1, 1, PeerState::lost, 0, 0}, {2, 1, PeerState::absent, 0, 0}};
+  const auto ocean = world.connect();
+  world.send(ocean, writer);
+  const auto description = encode_record(record);
+  world.send(ocean, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  world.send(ocean, NoteMessage{8, SeriesNote::writer_closed, "eta"});
+  world.send(ocean, LeaveMessage{});
+  world.advance(1);
+  EXPECT_TRUE(world.hub().over());
+}
+
+TEST_F(Recovery, ANameThatWasForgottenGetsAHigherIncarnation) {
+  const auto ocean0 = rejoin(0);
+  world_.announce(ocean0, 9, eta());
+  EXPECT_GE(world_.last<AnswerMessage>(ocean0).series->incarnation, std::uint64_t{1} << 32U);
+}
+
+}  // namespace
+}  // namespace couplet::universe
