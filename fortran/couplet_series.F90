@@ -134,10 +134,7 @@ contains
     type(c_series_batch) :: got
     integer(c_int32_t) :: status
     real(c_double) :: timeout_s
-    if (.not. is_as_opened(series)) then
-      call refuse(couplet_error_shape, "read_at: "//as_other(series), ierr)
-      return
-    end if
+    if (is_other(series, "read_at", ierr)) return
     timeout_s = -1
     if (present(timeout)) timeout_s = timeout
     got = empty_batch()
@@ -220,10 +217,7 @@ contains
     integer(c_int32_t) :: status
     integer(c_int64_t) :: wanted
     real(c_double) :: timeout_s
-    if (.not. is_as_opened(series)) then
-      call refuse(couplet_error_shape, "read: "//as_other(series), ierr)
-      return
-    end if
+    if (is_other(series, "read", ierr)) return
     wanted = 1
     if (present(at_least)) wanted = at_least
     timeout_s = -1
@@ -234,31 +228,23 @@ contains
     call take_batch(series, batch, status, got, ierr)
   end subroutine
 
-  ! Is the layout still the one that arrays are checked for? A new incarnation of the writer may have another one.
-  logical function is_as_opened(series) result(same)
+  ! Has a new incarnation another layout than the one that arrays are checked for? Then the read is refused.
+  logical function is_other(series, verb, ierr) result(other)
     class(couplet_series), intent(in) :: series
-    type(c_series_info) :: got
-    type(c_series_field_info) :: field
-    integer :: n, i
-    same = .true.
-    if (.not. allocated(series%extents)) return
-    got%struct_bytes = c_sizeof(got)
-    if (c_series_describe(series%handle, got) /= couplet_ok) return
-    n = got%dimensions
-    same = n == size(series%extents) .and. got%type == series%type .and. int(got%field_count) == size(series%fields)
-    if (same) same = all(max(0_int64, got%stop(n:1:-1) - got%start(n:1:-1)) == series%extents)
-    field%struct_bytes = c_sizeof(field)
-    do i = 1, size(series%fields)
-      if (.not. same) return
-      if (c_series_describe_field(series%handle, int(i - 1, c_int32_t), field) == couplet_ok) &
-        same = from_c(field%name) == series%fields(i)%name .and. field%type == series%fields(i)%type
-    end do
-  end function
-
-  function as_other(series) result(text)
-    class(couplet_series), intent(in) :: series
-    character(len=:), allocatable :: text
-    text = "series '"//series%name//"' was created again with another shape, type or fields: close it, and open it again"
+    character(len=*), intent(in) :: verb
+    integer, intent(out), optional :: ierr
+    type(couplet_series_info) :: now
+    integer :: i
+    call series%describe(now, i)
+    other = .false.
+    if (i /= couplet_ok .or. .not. allocated(series%extents)) return
+    other = now%type /= series%type .or. size(now%shape) /= size(series%extents) .or. &
+            size(now%fields) /= size(series%fields)
+    if (.not. other) other = any(max(0_int64, now%box(2, :) - now%box(1, :) + 1) /= series%extents) .or. any([( &
+      now%fields(i)%name /= series%fields(i)%name .or. now%fields(i)%type /= series%fields(i)%type, &
+      i=1, size(now%fields))])
+    if (other) call refuse(couplet_error_shape, verb//": series '"//series%name//"' was created again with another "// &
+                           "shape, type or order of fields: close it, and open it again", ierr)
   end function
 
   ! What a read has answered.

@@ -84,8 +84,8 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_series_open_
   return wanted;
 }
 
-// Returns the ranks of this program that each open the series. They are named if they are not the whole program, so that
-// a rank beside them is not waited for, and one of them that has died is not either.
+// Returns the ranks of this program that each open the series. They are named if they are not the whole program, so
+// that a rank beside them is not waited for, and one of them that has died is not either.
 couplet::universe::OpenerRanks openers_of(const couplet::message::Group& group,
                                           const couplet::message::Group& program) {
   const couplet::channel::PeerId first = program.peer(0);

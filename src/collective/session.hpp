@@ -79,7 +79,7 @@ class Session {
   // Returns peer_lost if a member that has to come to the meeting for the call is lost, or has left, and all that it
   // had sent has come. It may have been lost before this object was made.
   [[nodiscard]] Status absent_member(std::uint64_t call) const;
-  // Returns who has not come to the meeting for this call, as the end of a sentence about it; "" if all have met.
+  // Returns the ranks that have not come to the meeting for this call, as the end of a sentence; "" if all have met.
   [[nodiscard]] std::string waited_for(std::uint64_t call) const;
   // Returns mismatch if a member for which this one waits has created the group again.
   [[nodiscard]] Status created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const;
