@@ -585,7 +585,12 @@ void HubState::note(const char* name, const Client& client, const std::string& t
 }
 
 Asker HubState::asker(ConnectionId connection, const Client& client) const {
-  return {connection, client.place, client.peer, client.host, client.phase == Phase::released};
+  return {.connection = connection,
+          .place = client.place,
+          .peer = client.peer,
+          .host = client.host,
+          .released = client.phase == Phase::released,
+          .recovering = after_restart_.recovering};
 }
 
 }  // namespace couplet::universe

@@ -110,6 +110,7 @@ class Seats {
   // Takes a node's number from a member to which an earlier hub had told it. Returns mismatch if another node has the
   // number, or the node has another number.
   Status adopt_node(std::uint16_t node, const std::string& key, const std::string& host);
+  [[nodiscard]] std::size_t node_count() const noexcept { return nodes_.size(); }
   [[nodiscard]] const std::string& node_name(std::uint16_t node) const;
   // The names of all nodes; at most max_names in one message.
   [[nodiscard]] std::vector<NodesMessage> node_names(std::size_t max_names) const;

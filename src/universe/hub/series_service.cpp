@@ -166,8 +166,11 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
 void SeriesService::take(const Asker& asker, const RelayOfMessage& message) {
   const auto relay = channel::first_relay_peer + message.node;
   const auto* const seat = seats_.find(relay);
-  // A node that this hub does not know yet was known to an earlier one, and its members have not come back so far.
-  if (seat != nullptr && seat->info.state == PeerState::present) {
+  // While members of an earlier hub come back, that hub may have known a node that this one does not know yet.
+  if (message.node >= seats_.node_count() && !asker.recovering) {
+    outbox_.answer(asker.connection, message.request,
+                   fail(Code::not_found, "the universe has no node {}", message.node));
+  } else if (seat != nullptr && seat->info.state == PeerState::present) {
     AnswerMessage reply;
     reply.request = message.request;
     reply.peer = relay;

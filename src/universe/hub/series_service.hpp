@@ -23,7 +23,8 @@ struct Asker {
   Place place;
   channel::PeerId peer = 0;
   std::string host;
-  bool released = false;  // it was told `complete`
+  bool released = false;    // it was told `complete`
+  bool recovering = false;  // members of an earlier hub are coming back
 };
 
 class SeriesService {

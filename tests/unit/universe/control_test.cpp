@@ -45,7 +45,6 @@ std::vector<MemberMessage> member_messages() {
           AnnounceMessage{7, {10, 2, "abc"}},
           FindMessage{8, "eta", -1, true},
           FetchMessage{8, "eta", 1, 262144},
-          NoteMessage{9, SeriesNote::reader_opened, "eta", 3, 4},
           NoteMessage{9, SeriesNote::reader_opened, "eta", some_ranks(), 4},
           RelayOfMessage{10, 3, false},
           CancelMessage{11},
