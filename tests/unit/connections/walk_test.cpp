@@ -81,7 +81,7 @@ TEST(Walk, CountsDialsThatWereRefusedInARow) {
   EXPECT_EQ(walk.refused(), 0);
   walk.end();
   EXPECT_EQ(walk.next(3).action, Action::give_up);
-  EXPECT_EQ(walk.reasons(), "tcp: cannot connect to 10.0.0.1:4711: No route to host");
+  EXPECT_EQ(walk.reasons(), "shm: no answer; tcp: cannot connect to 10.0.0.1:4711: No route to host");
 }
 
 TEST(Walk, HasPatienceWithAPeerThatComputesWhileItsSystemHasTakenTheDial) {
