@@ -156,29 +156,22 @@ class ProcessNumberUsedAgain : public ProcessMemoryTest {
   }
 };
 
-// The memory of the other process was delivered as if it were a message.
+// The memory of the other process was delivered as if it were a message. Messages read with a proof that does not
+// survive a fork: it alone, which is read together with the data, tells that it is another process.
 TEST_F(ProcessNumberUsedAgain, IsNotRead) {
-  const auto memory = reuse(2);
-  if (memory == nullptr) {
-    GTEST_SKIP() << "the number of a process may not be chosen here (CAP_SYS_ADMIN)";
+  for (const bool survives_fork : {true, false}) {
+    proof_survives_fork = survives_fork;
+    const auto memory = reuse(2);
+    if (memory == nullptr) {
+      GTEST_SKIP() << "the number of a process may not be chosen here (CAP_SYS_ADMIN)";
+    }
+    std::vector<unsigned char> copy(data_bytes);
+    EXPECT_EQ(memory->read(address(), copy.data(), data_bytes).code(), Code::peer_lost) << survives_fork;
+    EXPECT_EQ(memory->check().code(), Code::peer_lost) << survives_fork;
+    const std::array<ProcessRun, 1> run = {{{address(), 10}}};
+    EXPECT_EQ(memory->read(run, copy.data()).code(), Code::peer_lost) << survives_fork;
+    end();
   }
-  std::vector<unsigned char> copy(data_bytes);
-  EXPECT_EQ(memory->read(address(), copy.data(), data_bytes).code(), Code::peer_lost);
-  EXPECT_EQ(memory->check().code(), Code::peer_lost);
-  const std::array<ProcessRun, 1> run = {{{address(), 10}}};
-  EXPECT_EQ(memory->read(run, copy.data()).code(), Code::peer_lost);
-}
-
-// As messages read: the proof alone, which is read together with the data, tells that it is another process.
-TEST_F(ProcessNumberUsedAgain, IsNotReadWithAProofThatDoesNotSurviveAFork) {
-  proof_survives_fork = false;
-  const auto memory = reuse(2);
-  if (memory == nullptr) {
-    GTEST_SKIP() << "the number of a process may not be chosen here (CAP_SYS_ADMIN)";
-  }
-  std::vector<unsigned char> copy(data_bytes);
-  EXPECT_EQ(memory->read(address(), copy.data(), data_bytes).code(), Code::peer_lost);
-  EXPECT_EQ(memory->check().code(), Code::peer_lost);
 }
 
 TEST_F(ProcessMemoryTest, AForkedProcessHasNotTheProofOfAWipedPage) {
