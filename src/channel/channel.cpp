@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/raised_flag.hpp"
 #include "channel/goodbye.hpp"
-#include "channel/raised_flag.hpp"
 #include "channel/receipt_slot.hpp"
 #include "channel/verify.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "channel/raised_flag.hpp"
+#include "base/raised_flag.hpp"
 
 namespace couplet::channel {
 namespace {

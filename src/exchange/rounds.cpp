@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "base/raised_flag.hpp"
 #include "exchange/pack.hpp"
 #include "wire/numbers.hpp"
 
@@ -44,6 +45,7 @@ void Rounds::choose_ports() {
 Progress Rounds::start() noexcept {
   ++count_;
   progress_ = Progress::waiting;
+  const RaisedFlag moving(is_moving_);
   try {
     choose_ports();
     for (const std::uint32_t port : receiving_) arrivals_[port] = Arrival::awaited;
@@ -86,7 +88,8 @@ bool Rounds::take_some() {
 }
 
 Progress Rounds::advance() noexcept {
-  if (progress_ != Progress::waiting) return progress_;
+  if (progress_ != Progress::waiting || is_moving_) return progress_;
+  const RaisedFlag moving(is_moving_);
   try {
     if (Status polled = method_.poll(); !polled.ok()) return fail_with(std::move(polled));
     if (!send_some() || !take_some()) return progress_;

@@ -37,6 +37,8 @@ class Rounds {
   // Begins the next round. REQUIRES: none is under way.
   Progress start() noexcept;
   // Does what can be done now. The round has ended if it returns done; failure() says why if it returns failed.
+  // A method sends and receives, and that may poll the engine, which polls the exchange: a call inside start() or
+  // advance() does nothing.
   Progress advance() noexcept;
   [[nodiscard]] Progress progress() const noexcept { return progress_; }
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
@@ -81,6 +83,7 @@ class Rounds {
   std::vector<std::uint32_t> port_of_;  // one for each edge
   std::uint64_t count_ = 0;
   Progress progress_ = Progress::done;
+  bool is_moving_ = false;  // start() or advance() is at work
   Status failure_;
 };
 

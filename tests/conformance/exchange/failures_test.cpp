@@ -382,6 +382,37 @@ TEST_P(ExchangeMethod, AMemberThatHasLeftAfterItsLastRoundDoesNotFailASlowerOne)
   });
 }
 
+// Its edge took part in the first round only. A receive from it looks at all that there is to poll, in the middle of what
+// ends the round: the exchange itself must not go on with the round meanwhile.
+TEST_P(ExchangeMethod, AMemberThatHasLeftAfterItsLastMessageLosesNoMessageOfOthers) {
+  constexpr int rounds = 4;
+  Parties parties(LaneKind::shm, 3);
+  parties.run([&](Party& party) {
+    Member member(GetParam(), party, directory_.path());
+    Numbers from_early(4), out(4), in(4);
+    const Edge once{.every = 100};
+    if (member.rank() == 0) member.send(1, 7, out, once);
+    if (member.rank() == 1) member.receive(0, 7, from_early, once);
+    const int other = 3 - member.rank();
+    if (member.rank() > 0) {
+      member.send(other, 0, out);
+      member.receive(other, 0, in);
+    }
+    MUST(member.exchange->freeze());
+    const message::Courier courier(*party.messenger);
+    const std::uint64_t until_ns = os::deadline_after(1);  // with a barrier in each round, nobody gets ahead
+    while (member.rank() == 1 && !courier.has_left(0) && os::now_ns() < until_ns) party.engine->look_at_all();
+    for (int round = 0; round < rounds; ++round) {
+      out.assign(4, 10.0 * member.rank() + round);
+      MUST(member.round());
+      if (member.rank() > 0) {
+        EXPECT_EQ(in, Numbers(4, 10.0 * other + round)) << "round " << round;
+      }
+    }
+    if (member.rank() == 0) bury(std::move(member.exchange));  // some methods wait for their readers when they close
+  });
+}
+
 // A method that fails at one member after some rounds.
 class Failing : public exchange::Method {
  public:

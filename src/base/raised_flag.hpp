@@ -1,7 +1,7 @@
 // A flag that is true for as long as a scope lasts, also if an exception leaves the scope.
 #pragma once
 
-namespace couplet::channel {
+namespace couplet {
 
 class RaisedFlag {
  public:
@@ -14,4 +14,4 @@ class RaisedFlag {
   bool& flag_;
 };
 
-}  // namespace couplet::channel
+}  // namespace couplet
