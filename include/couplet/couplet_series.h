@@ -249,9 +249,12 @@ typedef struct couplet_series_batch {
  *   options of couplet_series_open do not ask for (box, type, fields) may be another now: ask couplet_series_describe
  *   before the next read.
  * COUPLET_ERROR_TIMEOUT: another rank has not made its call 60 s after the timeout has passed; nothing is delivered.
- * COUPLET_ERROR_LIMIT: at_least is greater than the number of slots, or of the steps that fit into up_to_bytes.
+ * COUPLET_ERROR_LIMIT: more steps will come, and at_least is greater than the number of slots, or of the steps that
+ *   fit into up_to_bytes.
  * COUPLET_ERROR_EVICTED: the writer has released this reader's hold.
  * COUPLET_ERROR_PEER_LOST: the writer died before it closed the series, and everything that it published was read.
+ * COUPLET_ERROR_MISMATCH: the ranks of the writer have given an ordinal different steps or times, or have closed the
+ *   series after different numbers of steps. What is not whole is lost; the next read continues after it.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait. */
 COUPLET_API couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, uint64_t up_to,
                                                double timeout_s, void* out, uint64_t out_bytes,

@@ -382,10 +382,13 @@ class Reader(Series, Thing):
         ------
         PeerLostError
             The writer died before it closed the series, and everything that it published was read.
+        MismatchError
+            The ranks of the writer have given an ordinal different steps or times, or have closed the series after
+            different numbers of steps. What is not whole is lost; the next read continues after it.
         EvictedError
             The writer has released this reader's hold.
         LimitError
-            at_least is greater than the number of slots.
+            More steps will come, and at_least is greater than the number of slots.
         """
         try:
             where = self._where

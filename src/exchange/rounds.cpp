@@ -44,19 +44,19 @@ void Rounds::choose_ports() {
 
 Progress Rounds::start() noexcept {
   ++count_;
-  progress_ = Progress::waiting;
-  const RaisedFlag moving(is_moving_);
+  state_.progress = Progress::waiting;
+  const RaisedFlag moving(state_.is_moving);
   try {
     choose_ports();
     for (const std::uint32_t port : receiving_) arrivals_[port] = Arrival::awaited;
     sent_ = taken_ = 0;
     if (Status begun = method_.begin(sending_, receiving_); !begun.ok()) return fail_with(std::move(begun));
-    if (!send_some() || routes_.self_out.edges.empty()) return progress_;
+    if (!send_some() || routes_.self_out.edges.empty()) return state_.progress;
     if (Status copied = copy_own(); !copied.ok()) return fail_with(std::move(copied));
   } catch (const std::bad_alloc&) {
     return fail_with(Code::memory);
   }
-  return progress_;
+  return state_.progress;
 }
 
 // Packs and sends messages until a port has no room. Returns false after an error. The ports are served in order: a
@@ -88,22 +88,22 @@ bool Rounds::take_some() {
 }
 
 Progress Rounds::advance() noexcept {
-  if (progress_ != Progress::waiting || is_moving_) return progress_;
-  const RaisedFlag moving(is_moving_);
+  if (state_.progress != Progress::waiting || state_.is_moving) return state_.progress;
+  const RaisedFlag moving(state_.is_moving);
   try {
     if (Status polled = method_.poll(); !polled.ok()) return fail_with(std::move(polled));
-    if (!send_some() || !take_some()) return progress_;
+    if (!send_some() || !take_some()) return state_.progress;
     if (taken_ < receiving_.size() || sent_ <= sending_.size() || !method_.is_complete()) return Progress::waiting;
     if (Status ended = method_.end(); !ended.ok()) return fail_with(std::move(ended));
   } catch (const std::bad_alloc&) {
     return fail_with(Code::memory);
   }
-  return progress_ = Progress::done;
+  return state_.progress = Progress::done;
 }
 
 Progress Rounds::fail_with(Status why) noexcept {
   failure_ = std::move(why);
-  return progress_ = Progress::failed;
+  return state_.progress = Progress::failed;
 }
 
 bool Rounds::has_arrived(std::uint32_t edge) const noexcept {

@@ -40,7 +40,7 @@ class Rounds {
   // A method sends and receives, and that may poll the engine, which polls the exchange: a call inside start() or
   // advance() does nothing.
   Progress advance() noexcept;
-  [[nodiscard]] Progress progress() const noexcept { return progress_; }
+  [[nodiscard]] Progress progress() const noexcept { return state_.progress; }
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
   // How many rounds were begun.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -58,6 +58,10 @@ class Rounds {
 
  private:
   enum class Arrival : std::uint8_t { none, awaited, here };
+  struct State {
+    Progress progress = Progress::done;
+    bool is_moving = false;  // start() or advance() is at work
+  };
   void choose_ports();
   bool send_some();
   bool take_some();
@@ -82,8 +86,7 @@ class Rounds {
   std::vector<Traffic> traffic_;        // one for each port
   std::vector<std::uint32_t> port_of_;  // one for each edge
   std::uint64_t count_ = 0;
-  Progress progress_ = Progress::done;
-  bool is_moving_ = false;  // start() or advance() is at work
+  State state_;
   Status failure_;
 };
 

@@ -179,6 +179,10 @@ Result<std::uint64_t> Attachment::start(From from) {
 
 // ---- looking ----
 
+std::uint64_t published_in(const Source& source) noexcept {
+  return source.file->control().published.published.load(std::memory_order_acquire);
+}
+
 Status Attachment::poll() {
   for (Source& source : sources_) {
     COUPLET_TRY(source.part->poll());
@@ -201,6 +205,9 @@ Result<Sight> Attachment::look(bool with_oldest) const {
                   source.writer, published, claimed);
     }
     sight.oldest = std::max(sight.oldest, oldest_retained(claimed, source.file->slots()));
+    if (!closed) {
+      sight.open = index;
+    }
     if (published < sight.published || (published == sight.published && closed)) {
       sight.published = published;
       sight.limiting = index;

@@ -66,12 +66,18 @@ struct Source {
   Hold hold;                       // the entry in the reader table, for a holder
 };
 
+// Returns how many steps of the source are here, or have passed here.
+[[nodiscard]] std::uint64_t published_in(const Source& source) noexcept;
+
 // What all sources together show.
 struct Sight {
   std::uint64_t published = 0;  // by all sources
   std::uint64_t oldest = 0;     // the first ordinal that no source's writer has overwritten, if it was asked for
   std::size_t limiting = 0;     // the source that has published least
   bool ended = false;           // that source is closed: no further steps will come
+  std::optional<std::size_t> open = {};  // a source that is not closed
+  // The source from which something has to come first.
+  [[nodiscard]] std::size_t awaited() const noexcept { return ended ? open.value_or(limiting) : limiting; }
 };
 
 class Attachment {

@@ -119,23 +119,27 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
     // The other ranks are told at once of steps that this one has lost, so that their links do not bring them.
     if (view.sight.published >= target || (tells && selection_.next() > before)) {
       view.outlook = Outlook::steps;
-    } else if (view.sight.ended) {
+    } else if (view.sight.ended && !view.sight.open) {
       view.outlook = Outlook::ended;
     } else if (const std::uint64_t now = os::now_ns(); !waiting.interrupted() && now < limit.deadline_ns()) {
       if (waiting.spin()) {
         continue;
       }
-      if (attachment_->find_lost(view.sight.published) == nullptr) {
-        COUPLET_TRY(attachment_->sources()[view.sight.limiting].part->sleep(waiting, target));
+      if (view.sight.ended ? end_.awaits(view.sight, *attachment_)
+                           : attachment_->find_lost(view.sight.published) == nullptr) {
+        const Source& awaited = attachment_->sources()[view.sight.awaited()];
+        COUPLET_TRY(awaited.part->sleep(waiting, view.sight.ended ? published_in(awaited) + 1 : target));
         continue;
       }
-      view.outlook = Outlook::lost;
+      view.outlook = view.sight.ended ? Outlook::ended : Outlook::lost;
     } else if (now >= next_look_ns_) {
       // A reader that polls with a timeout of 0 never sleeps. It checks for lost writers, and lets messages move, at
       // intervals.
       next_look_ns_ = now + polling_look_ns;
       COUPLET_TRY(waiting.look_around());
-      if (attachment_->find_lost(view.sight.published) != nullptr) {
+      if (view.sight.ended) {
+        view.outlook = end_.awaits(view.sight, *attachment_) ? Outlook::waiting : Outlook::ended;
+      } else if (attachment_->find_lost(view.sight.published) != nullptr) {
         view.outlook = Outlook::lost;
       }
     }
@@ -198,7 +202,7 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
   Plan plan{own.outlook, at_least, up_to, own.over};
   if (!agreement_.alone()) {
     const std::int64_t seen = bounded(own.sight.published);
-    std::array<std::int64_t, 12> values = {seen,
+    std::array<std::int64_t, 13> values = {seen,
                                            ~bounded(selection_.next()),
                                            ~bounded(own.begin),
                                            bounded(own.max_steps),
@@ -209,7 +213,8 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
                                            bounded(up_to),
                                            own.over ? 0 : 1,
                                            view ? possible_share(attachment_->sources()) : wire::whole_share,
-                                           view ? ~bounded(known_steps(attachment_->sources())) : 0};
+                                           view ? ~bounded(known_steps(attachment_->sources())) : 0,
+                                           view ? ~bounded(most_published(*attachment_)) : ~0};
     COUPLET_TRY(agreement_.minimum(AgreementPoint::plan, view.status(), values, agreement_.deadline_ns()));
     own.sight.published = static_cast<std::uint64_t>(values[0]);
     const std::uint64_t before = selection_.next();
@@ -228,7 +233,11 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
                     static_cast<std::uint64_t>(~values[11]),
                     following_.links.kept_from(own.sight.published, accounting_.statistics().lost));
     }
+    plan.most = static_cast<std::uint64_t>(~values[12]);
+  } else if (plan.outlook == Outlook::ended) {
+    plan.most = most_published(*attachment_);
   }
+  plan.ended = own.sight.published;
   COUPLET_TRY(choose(plan, own));
   return plan;
 }
@@ -313,7 +322,7 @@ Result<std::uint64_t> Reader::copy_steps(std::uint64_t kept, std::span<const Out
 
 // Returns what this rank brings to the plan of a turn.
 Result<Reader::View> Reader::look_for_steps(const Request& request, std::uint64_t kept, ReadLimit& limit) {
-  if (Status sound = check_read(request); !sound.ok()) {
+  if (Status sound = check_read(request); !sound.ok() && !(sound.code() == Code::limit && is_over(*attachment_))) {
     if (sound.code() == Code::evicted) {
       if (const auto sight = attachment_->look(true)) {
         selection_.pass_lost(sight->oldest);
@@ -345,7 +354,7 @@ Status Reader::read_steps(Request request, ReadLimit& limit, std::uint64_t& kept
       if (plan->outlook == Outlook::steps && !plan->over) {
         continue;
       }
-      const Status status = kept > 0 ? Status() : nothing_left(plan->outlook, limit.deadline_ns());
+      const Status status = kept > 0 ? Status() : nothing_left(*plan, limit.deadline_ns());
       return status.code() == Code::not_yet && limit.interrupted() ? Status(Code::interrupted) : status;
     }
     if (tried && plan->over) {
@@ -400,9 +409,15 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
 
 // ---- ends ----
 
-Status Reader::nothing_left(Outlook outlook, std::uint64_t deadline_ns) {
-  if (outlook == Outlook::ended && !end_told_) {
-    end_told_ = true;
+Status Reader::nothing_left(const Plan& plan, std::uint64_t deadline_ns) {
+  const Outlook outlook = plan.outlook;
+  if (outlook == Outlook::ended && plan.most > selection_.next()) {
+    const std::uint64_t lost = accounting_.statistics().lost;
+    selection_.pass_agreed(plan.most);
+    attachment_->release(selection_.needed_steps());
+    return uneven_end(*attachment_, plan.ended, plan.most, accounting_.statistics().lost - lost);
+  }
+  if (outlook == Outlook::ended && end_.is_news()) {
     return Code::end;
   }
   if (outlook != Outlook::ended && outlook != Outlook::lost) {

@@ -28,6 +28,7 @@
 #include "series/pace.hpp"
 #include "series/reader_options.hpp"
 #include "series/series.hpp"
+#include "series/series_end.hpp"
 #include "series/step_selection.hpp"
 
 namespace couplet::series {
@@ -57,7 +58,8 @@ class Reader {
   // until agreement_deadline(), and then returns timeout. Answers: not_yet, end, restarted, interrupted. Errors:
   // argument if `out` is too small; limit if at_least exceeds the slots; evicted if the hold was released (nothing
   // further is delivered); peer_lost, with the name, after everything that was published was delivered; mismatch, once
-  // and with the ranks, if writers disagree about the step of an ordinal, which is then lost.
+  // and with the ranks, if writers disagree about the step of an ordinal, which is then lost, or if they have ended
+  // after different numbers of steps.
   Status read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, void* out,
               std::uint64_t out_bytes, Batch& batch);
   // Does the same with one `outs` for each chosen field, or none. `refusal` is an error if the caller of this rank has
@@ -99,7 +101,9 @@ class Reader {
     Outlook outlook = Outlook::waiting;
     std::uint64_t at_least = 0;
     std::uint64_t up_to = 0;
-    bool over = false;  // the read is over for some rank
+    bool over = false;        // the read is over for some rank
+    std::uint64_t ended = 0;  // how many steps all writers have published, and
+    std::uint64_t most = 0;   // how many some writer has published, if the outlook is `ended`
   };
 
   Reader(Environment& environment, message::Team& team, std::string name, ReaderOptions options)
@@ -135,7 +139,7 @@ class Reader {
   Status choose(Plan& plan, const View& view);
   Status read_steps(Request request, ReadLimit& limit, std::uint64_t& kept);
   Result<std::uint64_t> copy_steps(std::uint64_t kept, std::span<const Out> outs, ReadLimit& limit);
-  Status nothing_left(Outlook outlook, std::uint64_t deadline_ns);
+  Status nothing_left(const Plan& plan, std::uint64_t deadline_ns);
 
   Environment& environment_;
   Agreement agreement_;
@@ -151,7 +155,7 @@ class Reader {
   Description description_;
   std::uint64_t incarnation_ = 0;
   std::uint64_t next_look_ns_ = 0;  // time of the next check for lost writers by a read whose deadline has passed
-  bool end_told_ = false;
+  SeriesEnd end_;
 };
 
 }  // namespace couplet::series

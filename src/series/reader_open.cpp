@@ -208,7 +208,7 @@ void Reader::adopt(std::uint64_t first, From from) {
   selection_.begin(first, from == From::step ? std::optional(options_.from_step) : std::nullopt);
   following_ = {};
   following_.links.begin(first, attachment_->record().slots);
-  end_told_ = false;
+  end_ = {};
 }
 
 // ---- restart ----

@@ -10,10 +10,13 @@ bool ReaderReadiness::look(Reader& reader, std::uint64_t at_least, bool losses) 
     return true;
   }
   Reader::View view;
-  if (!reader.note_sight(view).ok() || view.sight.ended || view.sight.published >= reader.selection_.target(at_least)) {
+  if (!reader.note_sight(view).ok() || view.sight.published >= reader.selection_.target(at_least)) {
     return true;
   }
-  if (!losses || reader.attachment_->find_lost(view.sight.published) == nullptr) {
+  const bool waits = view.sight.ended
+                         ? view.sight.open && (!losses || reader.end_.awaits(view.sight, *reader.attachment_))
+                         : !losses || reader.attachment_->find_lost(view.sight.published) == nullptr;
+  if (waits) {
     return false;
   }
   reader.next_look_ns_ = 0;  // the next read looks, too, even if it does not wait
@@ -34,7 +37,8 @@ ReaderReadiness::Wish ReaderReadiness::wish(Reader& reader, std::uint64_t at_lea
   if (!sight) {
     return {};
   }
-  return {reader.attachment_->sources()[sight->limiting].part->watched(), reader.selection_.target(at_least)};
+  const Source& awaited = reader.attachment_->sources()[sight->awaited()];
+  return {awaited.part->watched(), sight->ended ? published_in(awaited) + 1 : reader.selection_.target(at_least)};
 }
 
 bool ReaderReadiness::unannounced(const Reader& reader) {

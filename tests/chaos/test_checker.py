@@ -187,6 +187,20 @@ def end_early(run: Run) -> None:
     life_of(run, "reader").calls.append(count(950, 1, published=1))
 
 
+def end_unevenly(run: Run) -> None:
+    """A second rank of the writer puts one step more, and the reader of the whole array is told of the end only."""
+    twin = writing()
+    twin.rank, twin.number = 1, 4
+    twin.calls.insert(-2, put(10 * STEPS, 3000, 3001))
+    run.lives.append(twin)
+    calls_of(run, "reader", "open")[0].facts["whole"] = 1
+
+
+def invent_an_uneven_end(run: Run) -> None:
+    reader = life_of(run, "reader")
+    reader.calls.insert(-4, read(3900, 3901, status="ERROR_MISMATCH", text="they have ended it unevenly"))
+
+
 def empty(run: Run) -> None:
     replace_reads(run, read(50, 110))
 
@@ -358,6 +372,7 @@ MUTANTS: dict[Mutation, str] = {
     **{wrong_number_delivered: "accounting", end_early: "end-too-early", empty: "empty-ok", starve: "reader-starved"},
     **{follow_in_vain: "follower-starved", follow_in_vain_after_a_fast_part: "follower-starved"},
     **{restart_unnoticed: "restart-unnoticed"},
+    **{end_unevenly: "uneven-end-untold", invent_an_uneven_end: "uneven-end-invented"},
     **{writer_dies_unnoticed: "death-unnoticed", evict_without_reason: "evicted-wrongly"},
     **{hold_up_for_nobody: "held-for-nobody", ranks_differ: "ranks-differ", damage_message: "message-damaged"},
     **{misroute_message: "message-misrouted", message_twice: "message-twice", message_overtakes: "message-lost"},
@@ -390,6 +405,15 @@ def test_what_a_fault_explains_is_no_finding() -> None:
     late = read(1000, 21_000, status="ERROR_PEER_LOST", text=text)
     replace_reads(run, read(50, 700, *steps), late, counted=STEPS)
     run.harms = [Harm("kill", "ocean/0", 900 * MS, 900 * MS), Harm("stop", "reader/0", 1000 * MS, 20_000 * MS)]
+    assert check(run) == []
+
+
+def test_an_uneven_end_that_is_told_of_is_no_finding() -> None:
+    run = good_run()
+    end_unevenly(run)
+    reader = life_of(run, "reader")
+    reader.calls.insert(-4, read(3900, 3901, status="ERROR_MISMATCH", text="they have ended it unevenly"))
+    reader.calls[-3] = count(4011, STEPS, lost=1, published=STEPS + 1)
     assert check(run) == []
 
 

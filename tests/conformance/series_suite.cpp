@@ -181,7 +181,7 @@ void write_in_place(Writer& writer, const std::vector<CoupledField>& fields, std
   ASSERT_TRUE(writer.publish().ok());
 }
 
-void write_all(const Coupling& coupling, Writer& writer, std::size_t rank) {
+void write_all(const Coupling& coupling, Writer& writer, std::size_t rank, std::int64_t steps) {
   std::mt19937 random(coupling.seed * 1000 + static_cast<unsigned>(rank));
   const auto fields = coupling.all_fields();
   std::vector<LooseArray> loose;
@@ -190,7 +190,10 @@ void write_all(const Coupling& coupling, Writer& writer, std::size_t rank) {
     loose.emplace_back(piece.box, fields[piece.field], piece.field, 1, coupling.gaps ? &random : nullptr);
     arrays.push_back({loose.back().data(), coupling.gaps ? loose.back().strides() + 1 : nullptr});
   }
-  for (std::int64_t number = 0; number < coupling.steps; ++number) {
+  for (std::int64_t number = 0; number < steps; ++number) {
+    if (number >= coupling.steps) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the others close meanwhile
+    }
     const std::int64_t step = step_of(number);
     if (coupling.times) {
       ASSERT_TRUE(writer.set_time(time_of(step)).ok());
@@ -243,8 +246,15 @@ void read_all(const Coupling& coupling, Reader& reader, std::size_t rank, Report
     outs.push_back({arrays.back().data(), arrays.back().bytes(), arrays.back().strides()});
   }
   series::Batch batch;
-  while ((report.last = reader.read(coupling.at_least, coupling.up_to, os::deadline_after(patience_s), outs, batch))
-             .ok()) {
+  for (;;) {
+    report.last = reader.read(coupling.at_least, coupling.up_to, os::deadline_after(patience_s), outs, batch);
+    if (report.last.code() == Code::mismatch && report.mismatches.size() < 10) {
+      report.mismatches.push_back(report.last.text());
+      continue;
+    }
+    if (!report.last.ok()) {
+      break;
+    }
     for (std::uint64_t number = 0; number < batch.count; ++number) {
       report.steps.push_back(batch.steps[number]);
       report.wrong += is_sound(coupling, fields, batch, number, rank, arrays) ? 0U : 1U;
@@ -282,7 +292,7 @@ void SeriesConformance::SetUp() {
   }
 }
 
-std::vector<Report> SeriesConformance::run(const Coupling& coupling) {
+std::vector<Report> SeriesConformance::run(const Coupling& coupling, std::int64_t surplus) {
   SeriesWorld world;
   if (GetParam().prepare) {
     GetParam().prepare(world);
@@ -310,7 +320,8 @@ std::vector<Report> SeriesConformance::run(const Coupling& coupling) {
       }
       auto writer = Writer::create(environment, team, specification, options, deadline);
       ASSERT_TRUE(writer.ok()) << writer.status().text();
-      write_all(coupling, **writer, rank);
+      const bool is_last = rank + 1 == fields.front().writers.size();
+      write_all(coupling, **writer, rank, coupling.steps + (is_last ? surplus : 0));
     });
   }
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
@@ -398,23 +409,6 @@ TEST_P(SeriesConformance, MoreReadersThanWritersAndTheOtherWayRound) {
   const auto reports = run(coupling);
   expect_sound(reports);
   EXPECT_EQ(reports[0].steps.size(), static_cast<std::size_t>(coupling.steps));
-}
-
-TEST_P(SeriesConformance, ManyStepsAreWaitedForAndTheLastOnesCome) {
-  Coupling coupling;
-  coupling.shape = {5, 6};
-  coupling.writers = grid(coupling.shape, {2, 1});
-  coupling.readers = grid(coupling.shape, {1, 2});
-  coupling.steps = 22;
-  coupling.slots = 8;
-  coupling.at_least = 4;
-  coupling.up_to = 4;
-  for (const auto& report : run(coupling)) {
-    EXPECT_EQ(report.steps.size(), 22U);
-    // 5 reads of 4 steps, and one of the 2 that were left.
-    EXPECT_EQ(report.statistics.calls, 6U);
-    EXPECT_EQ(report.statistics.largest_batch, 4U);
-  }
 }
 
 TEST_P(SeriesConformance, EmptyBoxesTakePart) {

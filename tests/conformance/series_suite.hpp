@@ -64,14 +64,16 @@ struct Report {
   std::uint64_t wrong = 0;    // delivered steps with an element, or a time, that is not that step's
   std::uint64_t unequal = 0;  // number of times at which the accounting equation did not hold
   series::Statistics statistics;
-  Status last;  // the result of the call that delivered nothing
+  std::vector<std::string> mismatches;  // the texts of the calls that answered mismatch
+  Status last;                          // the result of the last call, which delivered nothing
 };
 
 class SeriesConformance : public ::testing::TestWithParam<SeriesWay> {
  protected:
   void SetUp() override;
-  // Runs until every reader has an end or an error.
-  std::vector<Report> run(const Coupling& coupling);
+  // Runs until every reader has an end or an error. The last writer rank puts `surplus` steps more when the others have
+  // ended.
+  std::vector<Report> run(const Coupling& coupling, std::int64_t surplus = 0);
   // Checks the usual expectations: whole steps, the equation, END.
   static void expect_sound(const std::vector<Report>& reports);
 };

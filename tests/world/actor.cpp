@@ -268,7 +268,8 @@ void Actor::read(const Action& action) {
     end(call, status);
     if (status == COUPLET_OK || status == COUPLET_RESTARTED) {
       progress = kernel->now();
-    } else if (status == COUPLET_END || (status < 0 && status != COUPLET_ERROR_PEER_LOST)) {
+    } else if (status == COUPLET_END ||
+               (status < 0 && status != COUPLET_ERROR_PEER_LOST && status != COUPLET_ERROR_MISMATCH)) {
       break;
     } else if (status == COUPLET_ERROR_PEER_LOST) {  // the writer, or the relay, may be started again
       sleep_s(0.1);

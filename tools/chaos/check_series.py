@@ -67,6 +67,10 @@ class Made:
         counts = [bisect_right(times, time_ns) for times in self.published]
         return min(counts) if len(counts) == len(self.writers) and counts else 0
 
+    def most_published_before(self, time_ns: int) -> int:
+        """Returns how many steps the rank with the most steps had put by then."""
+        return max((bisect_right(times, time_ns) for times in self.published), default=0)
+
     def there_for(self, min_s: float, begin_ns: int, end_ns: int) -> int:
         """Returns how many steps of this time were in the slots of all ranks at once for at least so long."""
         return sum(
@@ -133,6 +137,7 @@ def check_series(evidence: Evidence) -> Iterator[Finding]:
         yield from check_steps(reading, mine)
         yield from check_losses(reading, mine)
         yield from check_sums(reading, mine)
+        yield from check_uneven_end(reading, mine)
         yield from check_progress(evidence, reading, mine)
         yield from check_restart(evidence, reading, mine)
         yield from check_follower(evidence, reading, mine)
@@ -297,7 +302,8 @@ def check_sums(reading: Reading, made: list[Made]) -> Iterator[Finding]:
         if not restarted and f["delivered"] != handed_out:
             text = f"{handed_out} steps were handed out, {f['delivered']} are counted as delivered"
             yield Finding("accounting", text, reading.place(call))
-        if reading.holds and f["lost"] and not restarted and not any("EVICTED" in one.status for one in reading.reads):
+        excused = restarted or any(one.status in ("ERROR_EVICTED", "ERROR_MISMATCH") for one in reading.reads)
+        if reading.holds and f["lost"] and not excused:
             yield Finding("holder-lost", f"a holder has lost {f['lost']} steps", reading.place(call))
     ended = next((call for call in reading.reads if call.status == "END"), None)
     if ended and reading.counts and reading.counts[-1].status == "OK" and not restarted:
@@ -307,6 +313,21 @@ def check_sums(reading: Reading, made: list[Made]) -> Iterator[Finding]:
         if len(sources) == 1 and published < sources[0].published_before(ended.begin_ns):
             text = f"END with {published} steps, {sources[0].published_before(ended.begin_ns)} were published"
             yield Finding("end-too-early", text, reading.place(ended))
+        elif len(sources) == 1 and reading.opened.facts.get("whole"):
+            most = sources[0].most_published_before(ended.begin_ns)
+            if published < most:
+                text = f"END with {published} steps, and nothing was said of the {most} that a rank has published"
+                yield Finding("uneven-end-untold", text, reading.place(ended))
+
+
+def check_uneven_end(reading: Reading, made: list[Made]) -> Iterator[Finding]:
+    """A reader is told that writers have ended after different numbers of steps only if they have."""
+    for call in reading.reads:
+        if call.status != "ERROR_MISMATCH":
+            continue
+        end_ns = call.end_ns or 0
+        if not any(one.published_before(end_ns) < one.most_published_before(end_ns) for one in made):
+            yield Finding("uneven-end-invented", call.text, reading.place(call))
 
 
 def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:

@@ -139,10 +139,10 @@ void Actor::open(const Action& action) {
   }
   history_.begin("open",
                  piece(",\"k\":\"%s\",\"h\":\"%s\",\"mode\":\"%s\",\"every\":%llu,\"latest\":%d,\"from\":\"%s\","
-                       "\"timeout\":%.3f,\"local\":%d",
+                       "\"timeout\":%.3f,\"local\":%d,\"whole\":%d",
                        opened.name.c_str(), handle.c_str(), action.text("mode", "hold").c_str(),
                        static_cast<unsigned long long>(options.every), options.latest, from.c_str(), options.timeout_s,
-                       options.local));
+                       options.local, opened.first == 0 && opened.stop == 0 ? 1 : 0));
   const couplet_status status = couplet_series_open(universe_, opened.name.c_str(), &options, &opened.series);
   couplet_series_info info{};
   info.struct_bytes = sizeof info;
@@ -219,7 +219,8 @@ void Actor::read(const Action& action) {
     history_.end(status, status == COUPLET_OK ? describe_batch(found->second, batch) : "");
     if (status == COUPLET_OK || status == COUPLET_RESTARTED) {
       last_progress = nanoseconds(CLOCK_MONOTONIC);
-    } else if (status == COUPLET_END || (status < 0 && status != COUPLET_ERROR_PEER_LOST)) {
+    } else if (status == COUPLET_END ||
+               (status < 0 && status != COUPLET_ERROR_PEER_LOST && status != COUPLET_ERROR_MISMATCH)) {
       break;
     } else if (status == COUPLET_ERROR_PEER_LOST) {  // the writer, or the relay, may be started again
       std::this_thread::sleep_for(std::chrono::milliseconds(100));

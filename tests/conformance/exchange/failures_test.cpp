@@ -382,8 +382,8 @@ TEST_P(ExchangeMethod, AMemberThatHasLeftAfterItsLastRoundDoesNotFailASlowerOne)
   });
 }
 
-// Its edge took part in the first round only. A receive from it looks at all that there is to poll, in the middle of what
-// ends the round: the exchange itself must not go on with the round meanwhile.
+// Its edge took part in the first round only. A receive from it looks at all that there is to poll, in the middle of
+// what ends the round: the exchange itself must not go on with the round meanwhile.
 TEST_P(ExchangeMethod, AMemberThatHasLeftAfterItsLastMessageLosesNoMessageOfOthers) {
   constexpr int rounds = 4;
   Parties parties(LaneKind::shm, 3);

@@ -180,6 +180,28 @@ TEST_F(Restart, ARelayThatIsLateMakesNoStepsOutOfNothing) {
   expect_equation(reader->count());
 }
 
+// The slots of the next incarnation may hold as many.
+TEST_F(Restart, ARequestForMoreStepsThanThereAreSlotsDoesNotKeepAReaderAtAnEndedSeries) {
+  auto writer = create(2);
+  auto reader = open_late();
+  put(*writer, 1);
+  put(*writer, 2);
+  EXPECT_EQ(read(*reader, 3, 8, batch, 0).code(), Code::limit);
+  ASSERT_TRUE(writer->close(soon()).ok());
+  writer.reset();
+  ASSERT_TRUE(read(*reader, 3, 8, batch).ok());  // what is left
+  EXPECT_EQ(batch.count, 2U);
+  EXPECT_EQ(read(*reader, 3, 8, batch).code(), Code::end);
+  writer = create(8);
+  for (std::int64_t step = 3; step < 6; ++step) {
+    put(*writer, step);
+  }
+  EXPECT_EQ(read(*reader, 3, 8, batch).code(), Code::restarted);
+  ASSERT_TRUE(read(*reader, 3, 8, batch).ok());
+  EXPECT_EQ(batch.count, 3U);
+  expect_equation(reader->count());
+}
+
 // A read that found a restart took 4 s for it, whatever its timeout was.
 TEST_F(Restart, ItTakesNoReadLongerThanItsTimeoutAndGoesOnInTheNext) {
   auto writer = create(8);

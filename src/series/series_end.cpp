@@ -1,0 +1,50 @@
+#include "series/series_end.hpp"
+
+#include <algorithm>
+
+#include "os/clock.hpp"
+
+namespace couplet::series {
+namespace {
+
+constexpr std::uint64_t patience_ns = 5'000'000'000;
+
+const Source& farthest(const Attachment& attachment) noexcept {
+  const auto& sources = attachment.sources();
+  return *std::max_element(sources.begin(), sources.end(), [](const Source& one, const Source& other) {
+    return published_in(one) < published_in(other);
+  });
+}
+
+}  // namespace
+
+bool SeriesEnd::awaits(const Sight& sight, const Attachment& attachment) {
+  const std::uint64_t now_ns = os::now_ns();
+  since_ns_ = since_ns_ == 0 ? now_ns : since_ns_;
+  return sight.open && now_ns - since_ns_ < patience_ns && attachment.sources()[*sight.open].part->alive().ok();
+}
+
+bool is_over(Attachment& attachment) {
+  const auto sight = attachment.look(false);
+  return sight && (sight->ended || attachment.find_lost(sight->published) != nullptr);
+}
+
+std::uint64_t most_published(const Attachment& attachment) noexcept {
+  return std::min(published_in(farthest(attachment)), max_ordinal);
+}
+
+Status uneven_end(const Attachment& attachment, std::uint64_t ended, std::uint64_t most, std::uint64_t lost) {
+  const auto sight = attachment.look(false);
+  const Source& ahead = farthest(attachment);
+  const bool knows_behind = sight && sight->published == ended;
+  const Source& behind = attachment.sources()[knows_behind ? sight->limiting : 0];
+  const auto name = [](bool knows, const Source& source, const char* otherwise) {
+    return knows ? fmt::format("writer rank {}", source.writer) : std::string(otherwise);
+  };
+  return fail(Code::mismatch,
+              "{}: {} has ended it after {} steps, and {} has published {}; the {} steps that are not whole are lost",
+              attachment.title(), name(knows_behind, behind, "one writer rank"), ended,
+              name(published_in(ahead) >= most, ahead, "another one"), most, lost);
+}
+
+}  // namespace couplet::series
