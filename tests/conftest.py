@@ -16,6 +16,17 @@ sys.path.insert(0, str(Path(__file__).parent / "support"))
 from launching import World
 from shared_memory import shared_directory
 
+# Tests with such a mark run only if the variable is 1.
+ASKED_FOR = {"cluster": "COUPLET_CLUSTER", "long": "COUPLET_STRESS"}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [mark for mark, variable in ASKED_FOR.items() if os.environ.get(variable) != "1"]
+    ours = [item for item in items if any(item.get_closest_marker(mark) for mark in left_out)]
+    if ours:
+        config.hook.pytest_deselected(items=ours)
+        items[:] = [item for item in items if item not in ours]
+
 
 @pytest.fixture
 def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:

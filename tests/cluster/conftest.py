@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 
@@ -14,15 +13,6 @@ from cluster import Cluster, UnavailableError
 from coupled import Site
 
 END_S = 30.0  # for the end of what a test has started
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.environ.get("COUPLET_CLUSTER") == "1":
-        return
-    ours = [item for item in items if item.get_closest_marker("cluster")]
-    if ours:
-        config.hook.pytest_deselected(items=ours)
-        items[:] = [item for item in items if item not in ours]
 
 
 @pytest.fixture(scope="session")

@@ -39,7 +39,7 @@ def two_over_sockets(make_world: Callable[..., World]) -> tuple[Guest, Guest]:
     return ocean.ready(), nowcast.ready()
 
 
-@pytest.mark.parametrize("looks", [0, 20])
+@pytest.mark.parametrize("looks", [0, pytest.param(20, marks=pytest.mark.long)])
 def test_a_receiver(make_world: Callable[..., World], looks: int) -> None:
     """It is dialed for the first time, or is in the middle of being dialed, over a socket."""
     ocean, nowcast = two_over_sockets(make_world)

@@ -143,6 +143,7 @@ def test_a_killed_member_is_lost_at_once(make_world: MakeWorld, islands: dict[st
     assert world.processes[0].wait(WATCHDOG_S) == 0
 
 
+@pytest.mark.long  # 35 s
 def test_a_stopped_member_is_not_lost(make_world: MakeWorld, islands: dict[str, list[str]], shared: Path) -> None:
     """Its lock is held, for however long its heartbeat is silent."""
     world = make_world("guest:2", "--file-directory", str(shared), prefix=islands["hub"])

@@ -119,6 +119,7 @@ def connected_guests(world: World, *extra: dict[str, Any]) -> list[Guest]:
     return guests
 
 
+@pytest.mark.long  # 12 s
 def test_what_is_on_a_slow_network_when_its_sender_leaves(make_world: Callable[..., World], hosts: Namespaces) -> None:
     """The receiver makes no call meanwhile, so that most of it waits in the system of a process that has ended."""
     make_slow(hosts)
@@ -197,6 +198,7 @@ def test_leaving_tells_of_a_send_that_has_failed_and_that_nobody_has_waited_for(
     assert "program 'guest' rank 2" in output + errors
 
 
+@pytest.mark.long  # 13 s
 def test_leaving_goes_on_as_long_as_the_receiver_reads_the_memory_of_the_sender(
     make_world: Callable[..., World],
 ) -> None:

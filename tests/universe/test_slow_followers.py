@@ -106,7 +106,7 @@ def follow(
 
 
 # Each case takes 17 s. The last entry: timeouts of a read. `make stress` tries all cases with all timeouts, and `make
-# test` the two cases with most links with the first one.
+# test` the case with most links with the first one.
 CASES = {
     "one-writer": (1, 1, [ROWS], 0.35, [0.01, 1, 0]),
     "two-writers-of-a-node": (2, 1, [ROWS], 0.35, [0, 1]),
@@ -116,7 +116,7 @@ CASES = {
 }
 
 
-SHORT = ("two-writers-of-a-node", "team-and-two-nodes")
+SHORT = ("team-and-two-nodes",)
 
 
 def tried(name: str) -> list[float]:
@@ -193,7 +193,7 @@ def read_beside(make_world: MakeWorld, hosts: Namespaces, mode: str, every: int)
     return Beside(share, picture["delivered"], written["held_ms"], "".join(outputs))
 
 
-@pytest.mark.parametrize("mode", ["follow", "hold"])
+@pytest.mark.parametrize("mode", ["follow", pytest.param("hold", marks=pytest.mark.long)])
 def test_the_every_of_one_reader_costs_others_nothing(
     make_world: MakeWorld, slow_cable: Callable[[float], Namespaces], mode: str
 ) -> None:
