@@ -125,23 +125,18 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
       if (waiting.spin()) {
         continue;
       }
-      if (view.sight.ended ? end_.awaits(view.sight, *attachment_)
-                           : attachment_->find_lost(view.sight.published) == nullptr) {
+      view.outlook = end_.look(view.sight, *attachment_);
+      if (view.outlook == Outlook::waiting) {
         const Source& awaited = attachment_->sources()[view.sight.awaited()];
         COUPLET_TRY(awaited.part->sleep(waiting, view.sight.ended ? published_in(awaited) + 1 : target));
         continue;
       }
-      view.outlook = view.sight.ended ? Outlook::ended : Outlook::lost;
     } else if (now >= next_look_ns_) {
       // A reader that polls with a timeout of 0 never sleeps. It checks for lost writers, and lets messages move, at
       // intervals.
       next_look_ns_ = now + polling_look_ns;
       COUPLET_TRY(waiting.look_around());
-      if (view.sight.ended) {
-        view.outlook = end_.awaits(view.sight, *attachment_) ? Outlook::waiting : Outlook::ended;
-      } else if (attachment_->find_lost(view.sight.published) != nullptr) {
-        view.outlook = Outlook::lost;
-      }
+      view.outlook = end_.look(view.sight, *attachment_);
     }
     if (waiting.interrupted()) {
       limit.interrupt();
@@ -173,21 +168,6 @@ void Reader::advise(View& view, std::uint64_t at_least) const {
 
 // ---- agreeing ----
 
-// Returns the outlook of all ranks together. published: the number of steps that every rank has seen. ended, lost: the
-// smallest number of steps that a rank has seen of an ended series, or of one whose writer is lost; INT64_MAX if there
-// is no such rank. The series has ended for all if all ranks have seen that many steps: a rank that checked earlier, or
-// whose writers go on, has seen fewer. `steps` means that all ranks have enough steps, or that they check again.
-Reader::Outlook Reader::common_outlook(std::int64_t published, std::int64_t ended, std::int64_t lost,
-                                       bool waiting) noexcept {
-  if (lost == published || (lost < INT64_MAX && waiting)) {
-    return Outlook::lost;
-  }
-  if (ended == published) {
-    return Outlook::ended;
-  }
-  return waiting ? Outlook::waiting : Outlook::steps;
-}
-
 // The members exchange what they see. All continue with the same ordinals: up to the smallest number that is published
 // for all, and from the largest position of any rank on.
 Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to) {
@@ -202,7 +182,7 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
   Plan plan{own.outlook, at_least, up_to, own.over};
   if (!agreement_.alone()) {
     const std::int64_t seen = bounded(own.sight.published);
-    std::array<std::int64_t, 13> values = {seen,
+    std::array<std::int64_t, 14> values = {seen,
                                            ~bounded(selection_.next()),
                                            ~bounded(own.begin),
                                            bounded(own.max_steps),
@@ -214,7 +194,8 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
                                            own.over ? 0 : 1,
                                            view ? possible_share(attachment_->sources()) : wire::whole_share,
                                            view ? ~bounded(known_steps(attachment_->sources())) : 0,
-                                           view ? ~bounded(most_published(*attachment_)) : ~0};
+                                           view ? ~bounded(most_published(*attachment_)) : ~0,
+                                           own.outlook == Outlook::ended && end_.is_patient() ? 0 : 1};
     COUPLET_TRY(agreement_.minimum(AgreementPoint::plan, view.status(), values, agreement_.deadline_ns()));
     own.sight.published = static_cast<std::uint64_t>(values[0]);
     const std::uint64_t before = selection_.next();
@@ -224,7 +205,11 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
     }
     own.begin = static_cast<std::uint64_t>(~values[2]);
     own.max_steps = static_cast<std::uint64_t>(values[3]);
-    plan.outlook = common_outlook(values[0], values[4], values[5], values[6] == 0);
+    plan.outlook = common_outlook({.published = values[0],
+                                   .ended = values[4],
+                                   .lost = values[5],
+                                   .waiting = values[6] == 0,
+                                   .patient = values[13] == 0});
     plan.at_least = static_cast<std::uint64_t>(~values[7]);
     plan.up_to = static_cast<std::uint64_t>(values[8]);
     plan.over = values[9] == 0;
@@ -322,7 +307,12 @@ Result<std::uint64_t> Reader::copy_steps(std::uint64_t kept, std::span<const Out
 
 // Returns what this rank brings to the plan of a turn.
 Result<Reader::View> Reader::look_for_steps(const Request& request, std::uint64_t kept, ReadLimit& limit) {
-  if (Status sound = check_read(request); !sound.ok() && !(sound.code() == Code::limit && is_over(*attachment_))) {
+  Status sound = check_read(request);
+  if (sound.code() == Code::limit) {  // the end of a series of another node comes by frames
+    COUPLET_TRY(Waiting(environment_, 0).look_around());
+    COUPLET_TRY(attachment_->poll());
+  }
+  if (!sound.ok() && !(sound.code() == Code::limit && is_over(*attachment_))) {
     if (sound.code() == Code::evicted) {
       if (const auto sight = attachment_->look(true)) {
         selection_.pass_lost(sight->oldest);
@@ -412,10 +402,13 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
 Status Reader::nothing_left(const Plan& plan, std::uint64_t deadline_ns) {
   const Outlook outlook = plan.outlook;
   if (outlook == Outlook::ended && plan.most > selection_.next()) {
-    const std::uint64_t lost = accounting_.statistics().lost;
+    const std::uint64_t before = accounting_.statistics().lost;
     selection_.pass_agreed(plan.most);
     attachment_->release(selection_.needed_steps());
-    return uneven_end(*attachment_, plan.ended, plan.most, accounting_.statistics().lost - lost);
+    const std::uint64_t lost = accounting_.statistics().lost - before;
+    if (lost > 0 && end_.is_uneven_news()) {
+      return uneven_end(*attachment_, plan.ended, plan.most, lost);
+    }
   }
   if (outlook == Outlook::ended && end_.is_news()) {
     return Code::end;
@@ -434,7 +427,8 @@ Status Reader::nothing_left(const Plan& plan, std::uint64_t deadline_ns) {
   if (outlook == Outlook::ended) {
     return Code::end;
   }
-  if (const Source* const gone = attachment_->find_lost(selection_.next())) {
+  const Source* const limiting = attachment_->find_lost(selection_.next());
+  if (const Source* const gone = limiting != nullptr ? limiting : attachment_->find_lost(max_ordinal)) {
     return gone->part->alive().within(
         fmt::format("series '{}': no more than {} steps can be read", name_, selection_.next()));
   }

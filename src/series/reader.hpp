@@ -83,8 +83,6 @@ class Reader {
     std::span<const Out> outs;
     const Status& refusal;
   };
-  // What a check of the sources, or a wait, has found.
-  enum class Outlook : std::uint8_t { steps, waiting, ended, lost };
   struct View {
     Sight sight;
     Outlook outlook = Outlook::waiting;
@@ -134,7 +132,6 @@ class Reader {
   Result<View> wait_for(std::uint64_t at_least, ReadLimit& limit);
   Status note_sight(View& view);
   void advise(View& view, std::uint64_t at_least) const;
-  static Outlook common_outlook(std::int64_t published, std::int64_t ended, std::int64_t lost, bool waiting) noexcept;
   Result<Plan> agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to);
   Status choose(Plan& plan, const View& view);
   Status read_steps(Request request, ReadLimit& limit, std::uint64_t& kept);

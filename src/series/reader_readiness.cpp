@@ -13,10 +13,8 @@ bool ReaderReadiness::look(Reader& reader, std::uint64_t at_least, bool losses) 
   if (!reader.note_sight(view).ok() || view.sight.published >= reader.selection_.target(at_least)) {
     return true;
   }
-  const bool waits = view.sight.ended
-                         ? view.sight.open && (!losses || reader.end_.awaits(view.sight, *reader.attachment_))
-                         : !losses || reader.attachment_->find_lost(view.sight.published) == nullptr;
-  if (waits) {
+  const bool may_wait = !view.sight.ended || view.sight.open.has_value();
+  if (may_wait && (!losses || reader.end_.look(view.sight, *reader.attachment_) == Outlook::waiting)) {
     return false;
   }
   reader.next_look_ns_ = 0;  // the next read looks, too, even if it does not wait

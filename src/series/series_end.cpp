@@ -18,10 +18,36 @@ const Source& farthest(const Attachment& attachment) noexcept {
 
 }  // namespace
 
-bool SeriesEnd::awaits(const Sight& sight, const Attachment& attachment) {
+Outlook common_outlook(const CommonSight& sight) noexcept {
+  const bool ended = sight.ended == sight.published;
+  const bool lost = sight.lost < INT64_MAX;
+  if (sight.lost == sight.published || (lost && (sight.waiting || ended))) {
+    return Outlook::lost;
+  }
+  if (ended && !(sight.waiting && sight.patient)) {
+    return Outlook::ended;
+  }
+  return sight.waiting ? Outlook::waiting : Outlook::steps;
+}
+
+Outlook SeriesEnd::look(const Sight& sight, Attachment& attachment) {
+  if (!sight.ended) {
+    return attachment.find_lost(sight.published) == nullptr ? Outlook::waiting : Outlook::lost;
+  }
+  const bool still_patient = is_patient();
+  if (!sight.open) {
+    return Outlook::ended;
+  }
+  if (attachment.find_lost(max_ordinal) != nullptr) {
+    return Outlook::lost;
+  }
+  return still_patient ? Outlook::waiting : Outlook::ended;
+}
+
+bool SeriesEnd::is_patient() {
   const std::uint64_t now_ns = os::now_ns();
   since_ns_ = since_ns_ == 0 ? now_ns : since_ns_;
-  return sight.open && now_ns - since_ns_ < patience_ns && attachment.sources()[*sight.open].part->alive().ok();
+  return now_ns - since_ns_ < patience_ns;
 }
 
 bool is_over(Attachment& attachment) {
