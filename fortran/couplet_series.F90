@@ -1,8 +1,7 @@
 ! Writes and reads series. Arrays are in Fortran's order: eta(i,j) is eta[j,i] in Python. A batch has the steps in its
 ! last dimension: data(i,j,step). It is built on couplet_binding and couplet_errors; couplet_universes makes series.
 ! Invariant: the kind, rank and extents of every array are checked here, since the C interface sees only addresses. A
-! box has its first index in box(1,:) and its last in box(2,:), 1-based and inclusive.
-! Tests: tests/languages.
+! box has its first index in box(1,:) and its last in box(2,:), 1-based and inclusive. Tests: tests/languages.
 module couplet_series_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding_module
@@ -238,13 +237,16 @@ contains
     call series%describe(now, i)
     other = .false.
     if (i /= couplet_ok .or. .not. allocated(series%extents)) return
-    other = now%type /= series%type .or. size(now%shape) /= size(series%extents) .or. &
-            size(now%fields) /= size(series%fields)
-    if (.not. other) other = any(max(0_int64, now%box(2, :) - now%box(1, :) + 1) /= series%extents) .or. any([( &
-      now%fields(i)%name /= series%fields(i)%name .or. now%fields(i)%type /= series%fields(i)%type, &
-      i=1, size(now%fields))])
+    other = size(now%fields) /= size(series%fields)
+    if (.not. other) other = any([(.not. is_same_field(now%fields(i), series%fields(i)), i=1, size(now%fields))])
     if (other) call refuse(couplet_error_shape, verb//": series '"//series%name//"' was created again with another "// &
                            "shape, type or order of fields: close it, and open it again", ierr)
+  end function
+
+  pure logical function is_same_field(one, other) result(same)
+    type(couplet_series_field_info), intent(in) :: one, other
+    same = one%name == other%name .and. one%type == other%type .and. all(shape(one%boxes) == shape(other%boxes))
+    if (same) same = all(one%boxes == other%boxes)
   end function
 
   ! What a read has answered.

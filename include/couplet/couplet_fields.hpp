@@ -231,6 +231,9 @@ class FieldsReader : public detail::Series {
     const couplet_status status =
         detail::check(couplet_series_read_arrays(handle(), options.at_least, options.up_to, options.timeout_s,
                                                  list.data(), static_cast<std::int32_t>(list.size()), &batch));
+    if (status == COUPLET_RESTARTED) {  // the new incarnation may have other fields, of other types and shapes
+      fields_ = detail::describe_fields(*this);
+    }
     return FieldsBatch(status, batch, fields_);
   }
 

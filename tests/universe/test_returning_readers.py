@@ -104,3 +104,65 @@ def test_batches_go_on_with_other_fields_of_the_next_life(make_world: Callable[.
         pass
     assert found == "{'b': 2.0, 'a': 1.0}"
     eye.leave(sky)
+
+
+LATER_FIELDS = {
+    "other-order": "'b': ('f8', (3,)), 'a': ('f8', (4,))",
+    "other-shape-of-the-second": "'a': ('f8', (4,)), 'b': ('f8', (2,))",
+    "larger-second": "'a': ('f8', (4,)), 'b': ('f8', (100_000,))",
+    "other-type": "'a': ('f8', (4,)), 'b': ('f4', (3,))",
+    "one-more-between": "'a': ('f8', (4,)), 'c': ('f8', (5,)), 'b': ('f8', (3,))",
+    "one-less": "'b': ('f8', (3,))",
+}
+
+
+def lives_with_fields(make_world: Callable[..., World], reader: str, later: str, reads: int) -> list[str]:
+    """Lets a writer of the fields a and b come back with others, and returns what a reader prints of its reads."""
+    world = make_world("sky:1,eye:1")
+    sky = Guest(world, "sky", 0, 1)
+    eye = world.start([str(BUILD / "tests" / "programs" / f"returning_{reader}"), "eye", "q", str(reads)])
+    sky.ready()
+    create = "s = universe.create_series('q', slots=6, fields={{{}}})"
+    full = "np.full(field.shape, {'a': 1, 'b': 2, 'c': 3}[name], field.dtype)"
+    put = f"s.put({{name: {full} for name, field in s.describe().fields.items()}}, 1)"
+    sky.get(create.format("'a': ('f8', (4,)), 'b': ('f8', (3,))"))
+    assert read_line(eye) == "ready\n"
+    sky.get(put)
+    first = read_line(eye)
+    sky.process.kill()
+    sky.process.wait(WATCHDOG_S)
+    sky = Guest(world, "sky", 0, 1).ready()
+    sky.get(create.format(later))
+    sky.get(put)
+    lines = [first, *(read_line(eye) for _ in range(reads - 1))]
+    assert eye.wait(WATCHDOG_S) == 0
+    sky.leave()
+    return lines
+
+
+@pytest.mark.parametrize("later", LATER_FIELDS)
+def test_a_reader_of_fields_in_cpp_has_those_of_the_next_life(make_world: Callable[..., World], later: str) -> None:
+    """Fault: it kept the old ones, so that a name gave the values of another field, or what lies behind the batch."""
+    first, restarted, second = lives_with_fields(make_world, "cpp", LATER_FIELDS[later], 3)
+    assert first == "COUPLET_OK a 4 1 b 3 2\n"
+    assert restarted == "COUPLET_RESTARTED\n"
+    expected = {
+        "other-order": "b 3 2 a 4 1",
+        "other-shape-of-the-second": "a 4 1 b 2 2",
+        "larger-second": "a 4 1 b 100000 2",
+        "other-type": "a 4 1 b(float) 3 2",
+        "one-more-between": "a 4 1 c 5 3 b 3 2",
+        "one-less": "b 3 2",
+    }
+    assert second == f"COUPLET_OK {expected[later]}\n"
+
+
+@pytest.mark.parametrize("later", LATER_FIELDS)
+def test_a_reader_of_fields_in_fortran_refuses_those_of_the_next_life(
+    make_world: Callable[..., World], later: str
+) -> None:
+    """Fault: another shape of the second field was not seen, and its array reached beyond the step."""
+    first, restarted, second = lives_with_fields(make_world, "fortran", LATER_FIELDS[later], 3)
+    assert first == "COUPLET_OK 4 1.0 3 2.0\n"
+    assert restarted == "4\n"  # COUPLET_RESTARTED
+    assert "series 'q' was created again with another shape, type or order of fields" in second
