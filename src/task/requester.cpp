@@ -38,8 +38,12 @@ Requester::~Requester() {
   static_cast<void>(close());
 }
 
+// One that was started again may not have been heard of yet, if this process has made no call since.
 Result<channel::PeerId> Requester::choose_coupler() {
-  for (std::size_t tried = 0; tried < couplers_.size(); ++tried) {
+  for (std::size_t tried = 0; tried < 2 * couplers_.size(); ++tried) {
+    if (tried == couplers_.size()) {
+      mailbox_.environment().engine().look_at_all();
+    }
     const channel::PeerId coupler = couplers_[turn_++ % couplers_.size()];
     if (!mailbox_.environment().gone(coupler)) {
       return coupler;
@@ -187,6 +191,7 @@ Status Requester::close() {
     return {};
   }
   closed_ = true;
+  mailbox_.environment().engine().look_at_all();  // a coupler that was started again waits for this, too
   TaskMessage message;
   message.kind = TaskMessageKind::closed;
   message.space = space_;
