@@ -195,7 +195,9 @@ Status Member::heard(PlacedMessage& message) {
   }
   options_.credentials = std::make_shared<const channel::Credentials>(credentials);
   programs_ = std::move(message.programs);
-  ranks_.resize(static_cast<std::size_t>(ranks));
+  PeerInfo unheard;  // a hub that was started again does not know the nodes of ranks that have not come back to it
+  unheard.node = unknown_node;
+  ranks_.resize(static_cast<std::size_t>(ranks), unheard);
   for (std::size_t index = 0; index < programs_.size(); ++index) {
     if (!relay && programs_[index].name == options_.identity.program) {
       program_ = static_cast<std::int32_t>(index);
@@ -240,7 +242,11 @@ void Member::update_run(const PeerRun& run, const std::string& why) {
     }
     info.incarnation = run.incarnation;
     info.state = run.state;
-    info.node = run.node == unknown_node ? known.node : run.node;
+    if (id >= channel::first_relay_peer) {
+      info.node = static_cast<std::uint16_t>(id - channel::first_relay_peer);
+    } else if (run.node != unknown_node) {
+      info.node = run.node;
+    }
     if (id == id_ && run.state != PeerState::present) {
       continue;  // this process knows its own state better
     }

@@ -60,6 +60,7 @@ Result<channel::Secret> secret_of(const JoinWishes& wishes) {
 }  // namespace
 
 Result<JoinOptions> join_options(const JoinWishes& wishes) {
+  COUPLET_TRY(check_series_variables());
   JoinOptions options;
   options.identity.program = wishes.program.empty() ? environment("COUPLET_PROGRAM") : wishes.program;
   if (options.identity.program.empty()) {

@@ -1,5 +1,6 @@
 // What this member would tell about series to a hub that was started again: which series it writes and reads, and the
-// descriptions that it can give. Pure; a part of Member. Tests: tests/universe/test_hub_returns.py.
+// descriptions that it can give. Pure; a part of Member. Tests: tests/unit/universe/series_account_test.cpp,
+// tests/universe/test_hub_returns.py.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,8 @@ class SeriesAccount {
       claim.openers = openers;
     }
   }
+  // That the member has opened this incarnation is still told: other ranks of its program may open it later, and the
+  // writer waits until all have done so.
   void closed_reader(const std::string& name) {
     if (const auto found = entries_.find(name); found != entries_.end() && found->second.claim.opened > 0) {
       --found->second.claim.opened;
@@ -56,11 +59,13 @@ class SeriesAccount {
   // Returns at most max_claims claims.
   [[nodiscard]] std::vector<SeriesClaim> claims() const {
     std::vector<SeriesClaim> claims;
-    for (const auto& [name, entry] : entries_) {
-      if ((entry.claim.writes || entry.claim.opened > 0) && claims.size() < max_claims) {
-        claims.push_back(entry.claim);
-        claims.back().name = name;
-        claims.back().has_record = entry.description != nullptr;
+    for (const bool in_use : {true, false}) {  // what is not in use matters less
+      for (const auto& [name, entry] : entries_) {
+        if (is_in_use(entry) == in_use && claims.size() < max_claims) {
+          claims.push_back(entry.claim);
+          claims.back().name = name;
+          claims.back().has_record = entry.description != nullptr;
+        }
       }
     }
     return claims;
@@ -89,8 +94,13 @@ class SeriesAccount {
     }
     return entry;
   }
+  static bool is_in_use(const Entry& entry) noexcept { return entry.claim.writes || entry.claim.opened > 0; }
   void forget_if_unused(Entries::iterator entry) {
-    if (!entry->second.claim.writes && entry->second.claim.opened == 0) {
+    if (is_in_use(entry->second)) {
+      return;
+    }
+    entry->second.description = nullptr;
+    if (entry->second.claim.openers.count == not_opened || entries_.size() > max_claims) {
       entries_.erase(entry);
     }
   }

@@ -1,16 +1,43 @@
 #include "universe/settings.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/json_depth.hpp"
+
+extern char** environ;  // NOLINT: POSIX does not declare it
 
 namespace couplet::universe {
 namespace {
 
 using Json = nlohmann::json;
 constexpr int deepest = 8;
+// What a program can leave to the settings of a series, and what is a setting only.
+constexpr std::string_view series_settings[] = {"slots",
+                                                "memory_bytes",
+                                                "required_readers",
+                                                "required_timeout_s",
+                                                "wait_timeout_s",
+                                                "evict_after_held_s",
+                                                "holders",
+                                                "streaming_bytes",
+                                                "linger_s",
+                                                "window"};
+
+// The name of a series may have any length, so that only the end of the key says which setting it is.
+Status check_series_setting(std::string_view key, std::string_view shown,
+                            const std::function<std::string(std::string_view)>& spell) {
+  const bool is_known = std::any_of(std::begin(series_settings), std::end(series_settings),
+                                    [&](std::string_view name) { return key.ends_with(spell(name)); });
+  if (is_known) {
+    return {};
+  }
+  return fail(Code::config, "{} is no setting of a series; there are {}", shown, fmt::join(series_settings, ", "));
+}
 
 Result<std::string> scalar(const Json& value, const std::string& key) {
   if (value.is_string()) {
@@ -82,6 +109,28 @@ std::string setting_value(const SettingMap& settings, std::string_view key) {
   }
   const auto found = settings.find(key);
   return found == settings.end() ? std::string() : found->second;
+}
+
+Status check_series_setting(std::string_view key) {
+  if (!key.starts_with("series.")) {
+    return {};
+  }
+  return check_series_setting(key, fmt::format("setting {}", key),
+                              [](std::string_view name) { return fmt::format(".{}", name); });
+}
+
+Status check_series_variables() {
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view text = *each;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name.starts_with("COUPLET_SERIES_")) {
+      COUPLET_TRY(
+          check_series_setting(name, fmt::format("environment variable {}", name), [](std::string_view setting) {
+            return environment_name(setting).substr(std::string_view("COUPLET").size());
+          }));
+    }
+  }
+  return {};
 }
 
 std::string environment(const char* name) {

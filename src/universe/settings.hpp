@@ -24,6 +24,11 @@ Result<SettingMap> settings_from_json(std::string_view text);
 // Returns the environment variable of the key if it is set, else the map's value, else "".
 [[nodiscard]] std::string setting_value(const SettingMap& settings, std::string_view key);
 
+// Return config if a setting is one of a series, and series have none of that name: the key, such as "series.eta.slot",
+// or a variable of this process's environment, such as COUPLET_SERIES_ETA_SLOT. Which series there are is not known.
+Status check_series_setting(std::string_view key);
+Status check_series_variables();
+
 // Returns the value of an environment variable, or "" if it is not set.
 [[nodiscard]] std::string environment(const char* name);
 // Returns a variable as a number, or `otherwise` if it is not set. Returns config if it is not a number, and names the

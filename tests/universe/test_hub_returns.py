@@ -336,3 +336,84 @@ def test_the_hub_is_killed_while_programs_join(make_world: MakeWorld, joined: in
     for member in members:
         member.leave()
     assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0
+
+
+def repeat(guest: Guest, line: str) -> None:
+    """Repeats a line until it ends without an error: only in a call does a process hear of what has happened."""
+    deadline = time.monotonic() + 20
+    while not (answer := guest.ask(line)).startswith("is"):
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.1)
+
+
+def test_ranks_that_have_not_come_back_to_the_hub_are_not_taken_for_gone(make_world: MakeWorld) -> None:
+    """Fault: a process that was started again with the hub took the node of a rank that it had not heard of for its
+    own, found no page of it there, and said until its end that it had left.
+    """
+    world = make_world("a:1,b:1,c:1")
+    first = Guest(world, "a", 0, 1, COUPLET_NODE="na")  # its node has the number 0
+    time.sleep(0.5)
+    others = [Guest(world, name, 0, 1, COUPLET_NODE=f"n{name}") for name in ("b", "c")]
+    for each in (first, *others):
+        each.ready()
+    first.process.kill()
+    first.process.wait(WATCHDOG_S)
+    world.kill_hub()
+    world.resume_hub()
+    first = Guest(world, "a", 0, 1, COUPLET_NODE="na").ready()
+    for rank in (1, 2):
+        first.refused(f"universe.group.Recv(np.zeros(1), {rank}, tag=5, timeout=6)", "TIMEOUT")
+    for rank, each in enumerate(others, 1):
+        first.say(f"universe.group.Recv(np.zeros(1), {rank}, tag=5, timeout=20)")
+        repeat(each, "universe.group.Send(np.ones(1), 0, tag=5)")
+        assert first.hear().startswith("is")
+    first.leave(*others)
+
+
+def test_a_coupler_that_comes_back_with_the_hub_is_found_by_submit(make_world: MakeWorld) -> None:
+    """Fault: a requester that only submitted was told for ever that no coupler was left, since it heard of nothing."""
+    world = make_world("coupler:1,worker:1,requester:1")
+    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
+    for each in (coupler, worker, requester):
+        each.ready()
+    create = "c = universe.coupler('t', requesters='requester', workers='worker')"
+    coupler.get(create)
+    coupler.say("c.run(timeout=100)")
+    worker.get("w = universe.worker('t')")
+    requester.get("r = universe.requester('t')")
+    coupler.process.kill()
+    coupler.process.wait(WATCHDOG_S)
+    world.kill_hub()
+    world.resume_hub()
+    requester.refused("r.submit(-1, [1], timeout=1)", "PEER_LOST")
+    coupler = Guest(world, "coupler", 0, 1).ready()
+    coupler.get(create)
+    coupler.say("c.run(timeout=100)")
+    repeat(requester, "r.submit(-1, [1], timeout=5)")
+    requester.get("r.close()")
+    repeat(worker, "w.next(timeout=20).complete()")
+    assert coupler.hear() == "is True"
+    coupler.leave(worker, requester)
+
+
+def test_a_requester_closes_for_a_coupler_whose_return_it_has_not_heard_of(make_world: MakeWorld) -> None:
+    """Fault: the coupler that was started again waited for the requester's end for ever."""
+    world = make_world("coupler:1,worker:1,requester:1")
+    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
+    for each in (coupler, worker, requester):
+        each.ready()
+    create = "c = universe.coupler('t', requesters='requester', workers='worker')"
+    coupler.get(create)
+    coupler.say("c.run(timeout=100)")
+    worker.get("w = universe.worker('t')")
+    requester.get("r = universe.requester('t')")
+    coupler.process.kill()
+    coupler.process.wait(WATCHDOG_S)
+    time.sleep(1)
+    coupler = Guest(world, "coupler", 0, 1).ready()
+    coupler.get(create)
+    coupler.say("c.run(timeout=20)")
+    time.sleep(0.5)
+    requester.get("r.close()")
+    assert coupler.hear() == "is True"
+    coupler.leave(worker, requester)

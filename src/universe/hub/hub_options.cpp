@@ -86,6 +86,11 @@ Status read_config(const std::string& path, HubCommand& command) {
   if (!settings.ok()) {
     return settings.status().within("--config: " + path);
   }
+  for (const auto& [key, value] : *settings) {
+    if (Status known = check_series_setting(key); !known.ok()) {
+      return known.within("--config: " + path);
+    }
+  }
   command.server.hub.settings = std::move(*settings);
   if (setting_value(command.server.hub.settings, "authenticate") == "true") {
     demand(command.server, channel::Protection::authenticated);

@@ -53,6 +53,7 @@ void SeriesBook::forget_openings(Entry& entry) {
   for (auto& [peer, reader] : entry.readers) {
     reader.openers = not_opened;
   }
+  entry.former_readers.clear();
 }
 
 void SeriesBook::note_opened(Entry& entry, const Reader& reader) {
@@ -98,6 +99,9 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
     entry.readers[peer] = {peer, program, static_cast<int>(std::min<std::uint32_t>(claim.opened, INT32_MAX)),
                            newest ? claim.openers : OpenerRanks(not_opened)};
     note_opened(entry, entry.readers[peer]);
+  } else if (newest && claim.openers.count != not_opened) {
+    entry.former_readers[peer] = {peer, program, 0, claim.openers};
+    note_opened(entry, entry.former_readers[peer]);
   }
   return newest && !entry.described && claim.has_record;
 }
@@ -119,8 +123,10 @@ void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std:
     }
   }
   require(entry);
-  for (const auto& [peer, reader] : entry.readers) {
-    note_opened(entry, reader);
+  for (const auto* readers : {&entry.readers, &entry.former_readers}) {
+    for (const auto& [peer, reader] : *readers) {
+      note_opened(entry, reader);
+    }
   }
   entry.record.closed = false;
   if (entry.writers.empty()) {
@@ -242,6 +248,7 @@ Status SeriesBook::reader_closed(channel::PeerId peer, const std::string& name) 
 void SeriesBook::forget_reader(channel::PeerId peer) {
   for (auto& [name, entry] : entries_) {
     entry.readers.erase(peer);
+    entry.former_readers.erase(peer);
   }
 }
 
@@ -249,6 +256,7 @@ std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std:
   std::vector<Change> changes;
   for (auto& [name, entry] : entries_) {
     entry.readers.erase(peer);
+    entry.former_readers.erase(peer);
     for (auto& [program, required] : entry.required) {
       required.openers.gone(peer);
     }

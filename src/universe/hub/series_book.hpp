@@ -114,6 +114,8 @@ class SeriesBook {
     bool described = true;
     std::set<channel::PeerId> writers;  // those that have not closed
     std::map<channel::PeerId, Reader> readers;
+    // Those that have told this hub, which was started again, that they have opened the series, and closed it.
+    std::map<channel::PeerId, Reader> former_readers;
     std::map<std::string, Required> required;  // by program
     std::uint64_t ended_ns = 0;
   };

@@ -82,6 +82,30 @@ TEST_F(Recovery, AWriterThatComesBackIsToldWhoHasOpenedMeanwhile) {
   EXPECT_EQ(world.last<SeriesMessage>(ocean).opened, std::vector<std::string>{"nowcast"});
 }
 
+// Fault: it was forgotten, so that the writer waited for ever for a rank that has nothing further to do.
+TEST_F(Recovery, ARankThatHasOpenedAndClosedBeforeTheRestartCountsForTheOthers) {
+  HubWorld world(resumed("ocean:1,nowcast:2"));
+  const std::vector<ProgramInfo> programs = {{"ocean", 1, 0, true}, {"nowcast", 2, 1, true}};
+  auto record = eta();
+  record.parts.pop_back();
+  record.parts[0].boxes = {{{2, {0, 0}, {10, 20}}}};
+  const auto description = encode_record(record);
+  auto first = member(1, programs);
+  first.series = {{"eta", 5, false, 0, 2, false}};
+  world.send(world.connect(), first);
+  auto writer = member(0, programs);
+  writer.series = {{"eta", 5, true, 0, not_opened, true}};
+  const auto ocean = world.connect();
+  world.send(ocean, writer);
+  world.send(ocean, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  const auto nowcast1 = world.connect();
+  world.send(nowcast1, member(2, programs));
+  EXPECT_FALSE(world.has<SeriesMessage>(ocean) && !world.last<SeriesMessage>(ocean).opened.empty());
+  world.send(nowcast1, NoteMessage{3, SeriesNote::reader_opened, "eta", 2, 5});
+  ASSERT_TRUE(world.has<SeriesMessage>(ocean));
+  EXPECT_EQ(world.last<SeriesMessage>(ocean).opened, std::vector<std::string>{"nowcast"});
+}
+
 // Fault: it was answered that the universe has no such node. Its members, and its relay, come back later.
 TEST_F(Recovery, ARelayOfANodeThatIsNotBackYetIsWaitedFor) {
   const auto nowcast = rejoin(2);

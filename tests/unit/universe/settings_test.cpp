@@ -104,6 +104,29 @@ TEST_F(Environment, NonsenseFromALauncherIsNamed) {
   EXPECT_EQ(identity_from_launcher().status().text(), "PMI_RANK=3 must be less than PMI_SIZE=3");
 }
 
+// It was taken without a word, and the series had its default.
+TEST_F(Environment, AMistypedSettingOfASeriesIsNamed) {
+  EXPECT_TRUE(check_series_setting("series.eta.slots").ok());
+  EXPECT_TRUE(check_series_setting("series.a.b.window").ok());
+  EXPECT_TRUE(check_series_setting("links").ok());
+  const Status wrong = check_series_setting("series.eta.slot");
+  EXPECT_EQ(wrong.code(), Code::config);
+  EXPECT_TRUE(
+      wrong.text().starts_with("setting series.eta.slot is no setting of a series; there are slots, memory_bytes"))
+      << wrong.text();
+  EXPECT_EQ(check_series_setting("series.slots_of_eta").code(), Code::config);
+  ::setenv("COUPLET_SERIES_ETA_SLOTS", "64", 1);
+  EXPECT_TRUE(check_series_variables().ok()) << check_series_variables().text();
+  ::setenv("COUPLET_SERIES_ETA_SLOT", "64", 1);
+  const Status mistyped = check_series_variables();
+  const JoinWishes wishes{.program = "ocean", .hub = "127.0.0.1:1", .secret_file = "/nowhere"};
+  EXPECT_EQ(join_options(wishes).status().text(), mistyped.text());
+  ::unsetenv("COUPLET_SERIES_ETA_SLOT");
+  EXPECT_EQ(mistyped.code(), Code::config);
+  EXPECT_TRUE(mistyped.text().starts_with("environment variable COUPLET_SERIES_ETA_SLOT is no setting of a series"))
+      << mistyped.text();
+}
+
 TEST_F(Environment, OverridesTheSettings) {
   const SettingMap settings = {{"series.eta.slots", "64"}};
   EXPECT_EQ(environment_name("series.eta.slots"), "COUPLET_SERIES_ETA_SLOTS");
