@@ -71,6 +71,13 @@ class UnevenEnd : public Series {
     EXPECT_TRUE(writers[0]->close(soon()).ok());
     return reader;
   }
+  // The second rank dies, and the next read names it.
+  void expect_death_told(Reader& reader) {
+    second_environment.die();
+    const Status told = read(reader, 1, 8, batch);
+    EXPECT_EQ(told.code(), Code::peer_lost);
+    EXPECT_NE(told.text().find("peer 2"), std::string::npos) << told.text();
+  }
 
   FakeEnvironment second_environment{world, 2, "ocean"};
   layout::Box boxes[2] = {box_of(0, 3, 0, columns), box_of(3, rows, 0, columns)};
@@ -111,18 +118,12 @@ TEST_F(UnevenEnd, IsNoneForAReaderThatHasWantedNoneOfTheSteps) {
 // It was told as a good end.
 TEST_F(UnevenEnd, ARankThatHasDiedBeforeItClosedIsLost) {
   auto reader = end_first(3, 0);
-  second_environment.die();
-  const Status told = read(*reader, 1, 8, batch);
-  EXPECT_EQ(told.code(), Code::peer_lost);
-  EXPECT_NE(told.text().find("peer 2"), std::string::npos) << told.text();
+  expect_death_told(*reader);
 }
 
 TEST_F(UnevenEnd, ARankThatHasDiedAfterMoreStepsIsLost) {
   auto reader = end_first(3, 2);
-  second_environment.die();
-  const Status told = read(*reader, 1, 8, batch);
-  EXPECT_EQ(told.code(), Code::peer_lost);
-  EXPECT_NE(told.text().find("peer 2"), std::string::npos) << told.text();
+  expect_death_told(*reader);
 }
 
 }  // namespace

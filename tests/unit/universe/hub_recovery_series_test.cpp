@@ -57,14 +57,18 @@ TEST_F(Recovery, AClosingNoteThatComesBeforeTheDescriptionCounts) {
   EXPECT_TRUE(world_.last<AnswerMessage>(nowcast).series->closed);
 }
 
+std::string description_of_one_writer() {
+  auto record = eta();
+  record.parts.pop_back();
+  record.parts[0].boxes = {{{2, {0, 0}, {10, 20}}}};
+  return encode_record(record);
+}
+
 // Fault: the last rank of a required reader opened the series before the writer was back, which was never told.
 TEST_F(Recovery, AWriterThatComesBackIsToldWhoHasOpenedMeanwhile) {
   HubWorld world(resumed("ocean:1,nowcast:2"));
   const std::vector<ProgramInfo> programs = {{"ocean", 1, 0, true}, {"nowcast", 2, 1, true}};
-  auto record = eta();
-  record.parts.pop_back();
-  record.parts[0].boxes = {{{2, {0, 0}, {10, 20}}}};
-  const auto description = encode_record(record);
+  const auto description = description_of_one_writer();
   auto first = member(1, programs);
   first.series = {{"eta", 5, false, 1, 2, true}};
   const auto nowcast0 = world.connect();
@@ -86,10 +90,7 @@ TEST_F(Recovery, AWriterThatComesBackIsToldWhoHasOpenedMeanwhile) {
 TEST_F(Recovery, ARankThatHasOpenedAndClosedBeforeTheRestartCountsForTheOthers) {
   HubWorld world(resumed("ocean:1,nowcast:2"));
   const std::vector<ProgramInfo> programs = {{"ocean", 1, 0, true}, {"nowcast", 2, 1, true}};
-  auto record = eta();
-  record.parts.pop_back();
-  record.parts[0].boxes = {{{2, {0, 0}, {10, 20}}}};
-  const auto description = encode_record(record);
+  const auto description = description_of_one_writer();
   auto first = member(1, programs);
   first.series = {{"eta", 5, false, 0, 2, false}};
   world.send(world.connect(), first);
