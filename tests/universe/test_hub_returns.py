@@ -370,6 +370,31 @@ def test_ranks_that_have_not_come_back_to_the_hub_are_not_taken_for_gone(make_wo
     first.leave(*others)
 
 
+def test_a_required_rank_that_had_closed_before_the_hub_was_killed_counts_as_opened(make_world: MakeWorld) -> None:
+    """Fault: only open readers told the hub that came back of themselves. It waited for this one for ever, and held up
+    the writer once the other rank of the program had opened.
+    """
+    world = make_world("writer:1,reader:2")
+    writer = Guest(world, "writer", 0, 1, COUPLET_NODE="n0")
+    readers = [Guest(world, "reader", rank, 2, COUPLET_NODE=f"n{rank + 1}") for rank in range(2)]
+    for each in (writer, *readers):
+        each.ready()
+    writer.get("s = universe.create_series('eta', (4,), slots=4, required_readers='reader', wait_timeout=20)")
+    for step in range(2):
+        writer.get(f"s.put(np.zeros(4), {step})")
+    readers[0].get("b = universe.open_series('eta', local=True)")
+    readers[0].get("b.close()")
+    world.kill_hub()
+    world.resume_hub()
+    for each in (writer, *readers):
+        each.refused("universe.open_series('nothing', timeout=0.5)", "TIMEOUT")  # it has heard the hub by then
+    readers[1].get("b = universe.open_series('eta', local=True)")
+    for step in range(2, 10):
+        writer.get(f"s.put(np.zeros(4), {step})")
+        readers[1].get("b.read(up_to=4, timeout=5)")
+    writer.leave(*readers)
+
+
 def test_a_coupler_that_comes_back_with_the_hub_is_found_by_submit(make_world: MakeWorld) -> None:
     """Fault: a requester that only submitted was told for ever that no coupler was left, since it heard of nothing."""
     world = make_world("coupler:1,worker:1,requester:1")

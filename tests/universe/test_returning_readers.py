@@ -6,6 +6,7 @@ for a dead one, since the incarnation was not the one that it knew. A holder los
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -166,3 +167,29 @@ def test_a_reader_of_fields_in_fortran_refuses_those_of_the_next_life(
     assert first == "COUPLET_OK 4 1.0 3 2.0\n"
     assert restarted == "4\n"  # COUPLET_RESTARTED
     assert "series 'q' was created again with another shape, type or order of fields" in second
+
+
+@pytest.mark.parametrize("node", ["same", "elsewhere"])
+def test_who_wants_more_steps_than_there_are_slots_gets_what_is_left_at_the_end(
+    make_world: Callable[..., World], node: str
+) -> None:
+    """Fault: on another node such a read said LIMIT for ever, since it ended before it had looked at what had come."""
+    world = make_world("sky:1,eye:1")
+    sky = Guest(world, "sky", 0, 1, COUPLET_NODE="same")
+    eye = Guest(world, "eye", 0, 1, COUPLET_NODE=node)
+    for each in (sky, eye):
+        each.ready()
+    sky.get("s = universe.create_series('q', (4,), slots=2)")
+    eye.get("b = universe.open_series('q')")
+    for step in range(2):
+        sky.get(f"s.put(np.zeros(4), {step})")
+    read = "b.read(at_least=3, timeout=3).steps.tolist()"
+    eye.refused(read, "LIMIT")
+    sky.get("s.close()")
+    deadline = time.monotonic() + WATCHDOG_S
+    while (answer := eye.ask(read)).startswith("error COUPLET_ERROR_LIMIT"):
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.05)  # the end comes by a frame
+    assert answer == "is [0, 1]", answer
+    eye.get("b.close()")
+    sky.leave(eye)

@@ -18,6 +18,7 @@ class Checker {
   void report(const std::string& rule, const Life& life, const Call& call, const std::string& text);
   [[nodiscard]] bool writer_makes_few_calls_after(Nanoseconds time_ns) const;
   [[nodiscard]] Nanoseconds stops_of_job(const Life& life) const;
+  [[nodiscard]] Nanoseconds fetches_wait(const Life& life, const Call& call) const;
   void check_calm(const Life& life, const Call& call);
   void check_time(const Life& life, const Call& call);
   void check_culprit(const Life& life, const Call& call);
@@ -86,6 +87,24 @@ Nanoseconds Checker::stops_of_job(const Life& life) const {
   return all;
 }
 
+// Between two calls of its writer rank, a fetch waits for the next one. A read looks at its deadline only between its
+// look at the sources and its copy, which take fewer fetches than this.
+Nanoseconds Checker::fetches_wait(const Life& life, const Call& call) const {
+  constexpr Nanoseconds fetches_of_read = 16;
+  if (life.launch == nullptr || !plan_.job.served || call.verb != "read") {
+    return 0;
+  }
+  Nanoseconds longest = 0;
+  for (const Life& writer : history_.lives) {
+    for (std::size_t next = 1; writer.role->program == "writer" && next < writer.calls.size(); ++next) {
+      const Call& before = writer.calls[next - 1];
+      const bool meanwhile = before.end_ns < call.end_ns && writer.calls[next].begin_ns > call.begin_ns;
+      longest = std::max(longest, meanwhile ? writer.calls[next].begin_ns - before.end_ns : Nanoseconds{0});
+    }
+  }
+  return fetches_of_read * longest;
+}
+
 void Checker::check_time(const Life& life, const Call& call) {
   constexpr double without_timeout_s = 45;
   if (!call.ended() && life.killed) {
@@ -97,7 +116,7 @@ void Checker::check_time(const Life& life, const Call& call) {
   const double took_s = (static_cast<double>(end_ns - call.begin_ns) - static_cast<double>(stopped_ns)) / 1e9;
   const bool collective = life.role->size > 1;
   const double slack_s = (call.verb == "join" || call.verb == "open" || collective ? 8.0 : 1.0) +
-                         static_cast<double>(stops_of_job(life)) / 1e9;
+                         static_cast<double>(stops_of_job(life) + fetches_wait(life, call)) / 1e9;
   const double limit_s = call.timeout_s < 0 ? without_timeout_s : call.timeout_s + slack_s;
   if (took_s > limit_s) {
     char text[96];

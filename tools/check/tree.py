@@ -69,16 +69,31 @@ class Tree:
             total.update(str(path).encode() + b"\0" + (self.root / path).read_bytes() + b"\0")
         return total.hexdigest()
 
+    def remembered(self, name: str) -> Path:
+        """Returns the file with the keys that this check has found good."""
+        folder = self.root / "build" / "check"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{name}.good"
+
+    def found_good(self, name: str) -> set[str]:
+        """Returns the keys that this check has found good before."""
+        remembered = self.remembered(name)
+        return set(remembered.read_text().split()) if remembered.exists() else set()
+
+    def remember(self, name: str, keys: Iterable[str]) -> None:
+        """Notes keys that another way of checking has found good."""
+        with self.remembered(name).open("a") as file:
+            file.writelines(f"{key}\n" for key in keys)
+
     def check_each(self, name: str, jobs: Mapping[str, Callable[[], list[str]]]) -> list[str]:
         """Runs the jobs that were not found good before, two at a time. A key names everything on which a job depends.
 
         Good results are remembered at once, so that an interrupted check continues there.
         """
-        remembered = self.root / "build" / "check" / f"{name}.good"
-        good = set(remembered.read_text().split()) if remembered.exists() else set()
+        remembered = self.remembered(name)
+        good = self.found_good(name)
         waiting = [key for key in jobs if key not in good]
         results: dict[str, list[str]] = {}
-        remembered.parent.mkdir(parents=True, exist_ok=True)
         with ThreadPoolExecutor(os.cpu_count() or 2) as pool, remembered.open("a") as file:
             for key, problems in zip(waiting, pool.map(lambda key: jobs[key](), waiting), strict=True):
                 results[key] = problems
