@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "message/courier.hpp"
 #include "os/host.hpp"
 
 namespace couplet::message {
@@ -99,7 +100,18 @@ MessageTeam::MessageTeam(Messenger& messenger, Group& group, std::string name, s
 }
 
 MessageTeam::Edge MessageTeam::edge_to(std::int32_t rank) const {
-  return {.rank = rank, .peer = group_.peer(rank), .meeting = 0, .context = 0, .met = false};
+  return {.rank = rank, .peer = group_.peer(rank), .meeting = 0, .context = 0, .losses = 0, .met = false};
+}
+
+std::uint64_t MessageTeam::losses_of(const Edge& edge) const noexcept {
+  return Courier(messenger_).losses(edge.peer);
+}
+
+Status MessageTeam::ended_life(const Edge& edge) const {
+  if (losses_of(edge) == edge.losses) return {};
+  const Courier courier(messenger_);
+  const Status loss = courier.loss(edge.peer);
+  return courier.is_lost(edge.peer) ? loss : fail(loss.code(), "{}; it was started again", loss.text());
 }
 
 MessageTeam::~MessageTeam() {
@@ -153,6 +165,7 @@ void MessageTeam::leave(const Status& why) noexcept {
 Status MessageTeam::greeted(std::string& bytes, Edge& child, std::uint64_t deadline_ns) {
   int failures = 0;
   while (true) {
+    child.losses = losses_of(child);
     const Status received = with_memory([&] {
       return messenger_.recv_internal(group_, greeting_context(identity_), greeting_, child.rank, greeting_tag,
                                       deadline_ns);
@@ -257,6 +270,7 @@ Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, s
   if (status.ok()) status = std::move(collected);
   bool heard = parent_.rank < 0;
   if (parent_.rank >= 0) {
+    if (call == 0) parent_.losses = losses_of(parent_);
     send(status, own, parent_, call == 0 ? greeting_tag : upwards(call), deadline_ns);
     Status from_above = receive(own, parent_, downwards(call), deadline_ns, heard);
     if (status.ok() || from_above.code() != Code::timeout) status = std::move(from_above);
@@ -293,8 +307,13 @@ Status MessageTeam::collect(std::string& own, const Merge& merge, std::uint32_t 
 Status MessageTeam::receive(std::string& bytes, const Edge& from, std::int32_t tag, std::uint64_t deadline_ns,
                             bool& heard) {
   std::string image;
-  COUPLET_TRY(
-      with_memory([&] { return messenger_.recv_internal(group_, from.context, image, from.rank, tag, deadline_ns); }));
+  COUPLET_TRY(with_memory([&] {
+    // What the neighbour has said before it was lost still counts.
+    Status ended = ended_life(from);
+    const std::uint64_t until_ns = ended.ok() ? deadline_ns : 0;
+    Status received = messenger_.recv_internal(group_, from.context, image, from.rank, tag, until_ns);
+    return received.code() == Code::timeout && !ended.ok() ? ended : received;
+  }));
   return with_memory([&]() -> Status {
     COUPLET_TRY_VALUE(const Head head, head_of(image, from.rank));
     COUPLET_TRY(check_head(head, from));
@@ -372,11 +391,12 @@ Status MessageTeam::with_memory(const Body& body) const noexcept {
   }
 }
 
-// A target that is lost is not told: it knows, or does not need it any more. Without memory to send, or without a
-// descriptor for the connection, it is tried again while the call lasts, since the target waits; then it hears of it by
-// the end of the channel.
+// A target that is lost, or was started again, is not told: it knows, or does not need it any more. Without memory to
+// send, or without a descriptor for the connection, it is tried again while the call lasts, since the target waits;
+// then it hears of it by the end of the channel.
 void MessageTeam::send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,
                        std::uint64_t deadline_ns) noexcept {
+  if (tag != greeting_tag && losses_of(to) != to.losses) return;
   const std::uint32_t context = tag == greeting_tag ? greeting_context(identity_) : to.context;
   std::string image;
   while (true) {

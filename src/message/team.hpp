@@ -30,7 +30,8 @@ class SoloTeam final : public Team {
 // A meeting: each member greets its parent with a number that it never uses again, and all that the two say to each
 // other afterwards carries that number. Nothing that a member counts or remembers has to be the same as at others, so
 // that members that were started again, that failed alone or that came too late find each other; and what is left of
-// one meeting is never taken for a part of another. Page: docs/formats/message.md.
+// one meeting is never taken for a part of another. A meeting ends with the lives of its members: one that was started
+// again meanwhile knows nothing of it. Page: docs/formats/message.md.
 class MessageTeam final : public Team {
  public:
   // No message is sent. Several teams of one name are used in the same order by all members. group and messenger
@@ -57,6 +58,7 @@ class MessageTeam final : public Team {
     channel::PeerId peer = 0;
     std::uint64_t meeting = 0;  // the number that the lower one of the two has chosen
     std::uint32_t context = 0;  // in which the two talk during this meeting
+    std::uint64_t losses = 0;   // how often the neighbour had been lost when the meeting began
     bool met = false;
   };
   // The head of what a neighbour has said, and the rest.
@@ -79,6 +81,9 @@ class MessageTeam final : public Team {
   [[nodiscard]] Edge edge_to(std::int32_t rank) const;
   void begin_meeting() noexcept;
   void end_meeting() noexcept;
+  // Says why the neighbour that was met is not there any longer; ok: it is.
+  [[nodiscard]] Status ended_life(const Edge& edge) const;
+  [[nodiscard]] std::uint64_t losses_of(const Edge& edge) const noexcept;
   Status greeted(std::string& bytes, Edge& child, std::uint64_t deadline_ns);
   Status receive(std::string& bytes, const Edge& from, std::int32_t tag, std::uint64_t deadline_ns, bool& heard);
   void send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,
