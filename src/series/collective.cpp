@@ -13,6 +13,8 @@ namespace couplet::series {
 namespace {
 
 constexpr std::string_view reader_rank = "reader rank";
+// As many numbers as any first agreement of a call brings, so that two calls can be told from each other.
+constexpr std::size_t fewest_words = 20;
 constexpr std::size_t max_passed_bytes = 1U << 20U;  // in one part
 // For how long rank 0 asks the hub for a record before the ranks agree whether to go on.
 constexpr std::uint64_t max_ask_ns = 200'000'000;
@@ -47,30 +49,59 @@ Status tell_failure(message::Team& team, const Status& own, std::string_view kin
   return fail(Code::internal, "a member of the team has failed, but has given no reason");
 }
 
-}  // namespace
-
-Status agree_on_status(message::Team& team, const Status& own, std::string_view kind, std::uint64_t deadline_ns) {
-  return agree_on_minimum(team, own, kind, {}, deadline_ns);
+Status out_of_step(const message::Team& team, const Subject& subject) {
+  return fail(Code::mismatch,
+              "{} {} {}, and another one makes another call: all ranks have to make the same calls. If a rank was "
+              "started again, the others close the series, and make it anew with that rank",
+              subject.kind, team.rank(), subject.call);
 }
 
-Status agree_on_minimum(message::Team& team, const Status& own, std::string_view kind, std::span<std::int64_t> values,
+// What the user's call does in which a rank of a reader comes to this point.
+std::string_view call_with(AgreementPoint point) noexcept {
+  switch (point) {
+    case AgreementPoint::choice:
+      return "opens the series";
+    case AgreementPoint::record:
+    case AgreementPoint::sources:
+    case AgreementPoint::start:
+    case AgreementPoint::opened:
+      return "attaches to an incarnation of the series";
+    case AgreementPoint::instants:
+      return "reads the series at physical times";
+    default:
+      return "reads the series";
+  }
+}
+
+}  // namespace
+
+Status agree_on_status(message::Team& team, const Status& own, const Subject& subject, std::uint64_t deadline_ns) {
+  return agree_on_minimum(team, own, subject, {}, deadline_ns);
+}
+
+Status agree_on_minimum(message::Team& team, const Status& own, const Subject& subject, std::span<std::int64_t> values,
                         std::uint64_t deadline_ns) {
   if (team.size() == 1) {
     return own;
   }
   try {
-    std::vector<std::int64_t> words = {own.ok() ? 1 : 0};
+    std::vector<std::int64_t> words = {own.ok() ? 1 : 0, subject.number, ~subject.number};
+    const auto head = static_cast<std::ptrdiff_t>(words.size());
     words.insert(words.end(), values.begin(), values.end());
+    words.resize(std::max(words.size(), fewest_words));
     if (Status status = team.minimum(words, deadline_ns); !status.ok()) {
       return own.ok() ? status : own;
     }
-    if (words.front() != 1) {
-      return tell_failure(team, own, kind, deadline_ns);
+    if (words[1] != ~words[2]) {
+      return own.ok() ? out_of_step(team, subject) : own;
     }
-    std::copy(words.begin() + 1, words.end(), values.begin());
+    if (words.front() != 1) {
+      return tell_failure(team, own, subject.kind, deadline_ns);
+    }
+    std::copy_n(words.begin() + head, values.size(), values.begin());
     return {};
   } catch (const std::bad_alloc&) {
-    Status why = fail(Code::memory, "{} {}: no memory to agree with the others", kind, team.rank());
+    Status why = fail(Code::memory, "{} {}: no memory to agree with the others", subject.kind, team.rank());
     team.leave(why);
     return own.ok() ? why : own;
   }
@@ -82,7 +113,8 @@ Status Agreement::minimum(AgreementPoint point, const Status& own, std::span<std
     return own;
   }
   const Status mine = own.ok() ? environment_.before_agreement(point) : own;
-  return agree_on_minimum(team_, mine, reader_rank, values, deadline_ns);
+  const Subject subject{reader_rank, call_with(point), static_cast<std::int64_t>(point)};
+  return agree_on_minimum(team_, mine, subject, values, deadline_ns);
 }
 
 Status Agreement::pass_on(std::string& bytes, std::size_t size, std::uint64_t deadline_ns) {

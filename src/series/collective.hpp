@@ -22,14 +22,27 @@ inline constexpr std::uint64_t max_rank_delay_ns = 60'000'000'000;
   return deadline_ns > UINT64_MAX - max_rank_delay_ns ? UINT64_MAX : deadline_ns + max_rank_delay_ns;
 }
 
+// What an agreement is about: the kind of its members and the user's call in which they agree, for texts, and a number
+// by which one agreement is told from another.
+struct Subject {
+  std::string_view kind;
+  std::string_view call;
+  std::int64_t number = 0;
+};
+inline constexpr Subject preparing_series{"writer rank", "creates the series", 101};
+inline constexpr Subject making_series{"writer rank", "creates the series", 102};
+inline constexpr Subject announcing_series{"writer rank", "creates the series", 103};
+inline constexpr Subject putting_step{"writer rank", "puts a step", 104};
+
 // Returns ok if every member brings ok. Otherwise each member that failed gets its own status back. All others get the
-// status of the failed member with the lowest rank, preceded by that member's kind (`kind`) and rank.
-[[nodiscard]] Status agree_on_status(message::Team& team, const Status& own, std::string_view kind,
+// status of the failed member with the lowest rank, preceded by that member's kind and rank. All get mismatch if they
+// agree on different subjects: one that was started again creates or opens the series anew, while others go on.
+[[nodiscard]] Status agree_on_status(message::Team& team, const Status& own, const Subject& subject,
                                      std::uint64_t deadline_ns);
 // Does the same. If the result is ok, `values`, of which each member has equally many, become the minima over the
 // members; otherwise they are unspecified. If there is no memory, this member leaves the sequence, and the others are
 // told.
-[[nodiscard]] Status agree_on_minimum(message::Team& team, const Status& own, std::string_view kind,
+[[nodiscard]] Status agree_on_minimum(message::Team& team, const Status& own, const Subject& subject,
                                       std::span<std::int64_t> values, std::uint64_t deadline_ns);
 
 // The points at which the ranks of a reader agree, in the order of the sequences in which they come:

@@ -168,6 +168,11 @@ void Reader::advise(View& view, std::uint64_t at_least) const {
 
 // ---- agreeing ----
 
+// Returns how many steps may be lost at an uneven end: none that is below from_step.
+std::uint64_t Reader::most_wanted() const noexcept {
+  return selection_.has_begun() ? most_published(*attachment_) : selection_.next();
+}
+
 // The members exchange what they see. All continue with the same ordinals: up to the smallest number that is published
 // for all, and from the largest position of any rank on.
 Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to) {
@@ -194,7 +199,7 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
                                            own.over ? 0 : 1,
                                            view ? possible_share(attachment_->sources()) : wire::whole_share,
                                            view ? ~bounded(known_steps(attachment_->sources())) : 0,
-                                           view ? ~bounded(most_published(*attachment_)) : ~0,
+                                           view ? ~bounded(most_wanted()) : ~0,
                                            own.outlook == Outlook::ended && end_.is_patient() ? 0 : 1};
     COUPLET_TRY(agreement_.minimum(AgreementPoint::plan, view.status(), values, agreement_.deadline_ns()));
     own.sight.published = static_cast<std::uint64_t>(values[0]);
@@ -220,7 +225,7 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
     }
     plan.most = static_cast<std::uint64_t>(~values[12]);
   } else if (plan.outlook == Outlook::ended) {
-    plan.most = most_published(*attachment_);
+    plan.most = most_wanted();
   }
   plan.ended = own.sight.published;
   COUPLET_TRY(choose(plan, own));
@@ -401,11 +406,9 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
 
 Status Reader::nothing_left(const Plan& plan, std::uint64_t deadline_ns) {
   const Outlook outlook = plan.outlook;
-  if (outlook == Outlook::ended && plan.most > selection_.next()) {
-    const std::uint64_t before = accounting_.statistics().lost;
-    selection_.pass_agreed(plan.most);
+  if (outlook == Outlook::ended) {
+    const std::uint64_t lost = selection_.pass_partial(plan.ended, plan.most);
     attachment_->release(selection_.needed_steps());
-    const std::uint64_t lost = accounting_.statistics().lost - before;
     if (lost > 0 && end_.is_uneven_news()) {
       return uneven_end(*attachment_, plan.ended, plan.most, lost);
     }

@@ -132,6 +132,7 @@ class Reader {
   Result<View> wait_for(std::uint64_t at_least, ReadLimit& limit);
   Status note_sight(View& view);
   void advise(View& view, std::uint64_t at_least) const;
+  [[nodiscard]] std::uint64_t most_wanted() const noexcept;
   Result<Plan> agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to);
   Status choose(Plan& plan, const View& view);
   Status read_steps(Request request, ReadLimit& limit, std::uint64_t& kept);

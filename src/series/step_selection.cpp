@@ -91,6 +91,13 @@ void StepSelection::pass_agreed(std::uint64_t next) {
   }
 }
 
+std::uint64_t StepSelection::pass_partial(std::uint64_t whole, std::uint64_t most) {
+  scanned_ = std::min(scanned_, whole);  // a rank that reads from the writer with most steps has seen their times
+  const std::uint64_t lost = most > next_ ? count_chosen(next_, most) : 0;
+  pass_lost(most);
+  return lost;
+}
+
 void StepSelection::pass_steps_below(const SeriesFile& file, std::uint64_t published) {
   if (!skip_below_) {
     return;

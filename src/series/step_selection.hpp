@@ -42,6 +42,11 @@ class StepSelection {
   // Passes all ordinals before `next`, which another rank has passed. Until this rank has seen the first step that is
   // not below from_step, it takes them for steps below it.
   void pass_agreed(std::uint64_t next);
+  // Has this rank seen the first step that is not below from_step?
+  [[nodiscard]] bool has_begun() const noexcept { return !skip_below_; }
+  // Passes all ordinals before `most`. Those from `whole` on are whole on no rank: they count as lost if they were
+  // chosen; with an interval, all do. Returns how many were, which is the same on all ranks.
+  std::uint64_t pass_partial(std::uint64_t whole, std::uint64_t most);
   // Passes the published steps below from_step.
   void pass_steps_below(const SeriesFile& file, std::uint64_t published);
 

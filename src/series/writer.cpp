@@ -50,7 +50,7 @@ Status Writer::claim_slot(std::int64_t step) {
 // All members get the slot, for the same step, or none keeps it.
 Status Writer::agree_on_claim(const Status& own, std::int64_t step, std::uint64_t deadline_ns) {
   std::array<std::int64_t, 2> bounds = {step, ~step};
-  Status all = agree_on_minimum(*team_, own, "writer rank", bounds, deadline_ns);
+  Status all = agree_on_minimum(*team_, own, putting_step, bounds, deadline_ns);
   if (all.ok() && bounds[0] != ~bounds[1]) {
     all = fail(Code::mismatch, "series '{}': the writer ranks put different steps, {} to {}", file_->geometry().name,
                bounds[0], ~bounds[1]);

@@ -253,10 +253,10 @@ class WriterCreation {
  private:
   Result<std::unique_ptr<Writer>> make(const Status& refusal) {
     const Status prepared = refusal.ok() ? prepare() : refusal;
-    COUPLET_TRY(agree_on_status(team_, prepared, "writer rank", deadline_ns_));
+    COUPLET_TRY(agree_on_status(team_, prepared, preparing_series, deadline_ns_));
     COUPLET_TRY(exchange());
     const Status made = make_file();
-    Status status = agree_on_status(team_, made, "writer rank", deadline_ns_);
+    Status status = agree_on_status(team_, made, making_series, deadline_ns_);
     if (status.ok()) {
       status = exchange_places();
     }
@@ -485,7 +485,7 @@ class WriterCreation {
     if (!answer.empty()) {
       note_incarnation(answer);
     }
-    status = agree_on_status(team_, status, "writer rank", deadline_ns_);
+    status = agree_on_status(team_, status, announcing_series, deadline_ns_);
     Result<std::vector<std::string>> answers = status.ok() ? team_.gather(answer, deadline_ns_) : status;
     if (answers) {
       note_incarnation(answers->front());

@@ -118,3 +118,23 @@ def follow_in_vain(run: Run) -> None:
     calls_of(run, "reader", "open")[0].facts.update(mode="follow", bytes=8_000_000)
     waits = [read(100 + 1000 * index, 1100 + 1000 * index, status="NOT_YET") for index in range(2)]
     reader.calls = [*reader.calls[:2], *waits, read(2200, 2300, step(199, 199), lost=199)]
+
+
+def end_unevenly(run: Run) -> None:
+    """A second rank of the writer puts one step more, and the reader of the whole array is told of the end only."""
+    twin = writing()
+    twin.rank, twin.number = 1, 4
+    twin.calls.insert(-2, put(10 * STEPS, 3000, 3001))
+    run.lives.append(twin)
+    calls_of(run, "reader", "open")[0].facts["whole"] = 1
+
+
+def invent_an_uneven_end(run: Run) -> None:
+    reader = life_of(run, "reader")
+    reader.calls.insert(-4, read(3900, 3901, status="ERROR_MISMATCH", text="they have ended it unevenly"))
+
+
+def make_different_calls(run: Run) -> None:
+    reader = life_of(run, "reader")
+    text = "reader rank 0 reads the series, and another one makes another call"
+    reader.calls.insert(-4, read(3900, 3901, status="ERROR_MISMATCH", text=text))

@@ -137,7 +137,7 @@ def check_series(evidence: Evidence) -> Iterator[Finding]:
         yield from check_steps(reading, mine)
         yield from check_losses(reading, mine)
         yield from check_sums(reading, mine)
-        yield from check_uneven_end(reading, mine)
+        yield from check_uneven_end(evidence, reading, mine)
         yield from check_progress(evidence, reading, mine)
         yield from check_restart(evidence, reading, mine)
         yield from check_follower(evidence, reading, mine)
@@ -320,13 +320,19 @@ def check_sums(reading: Reading, made: list[Made]) -> Iterator[Finding]:
                 yield Finding("uneven-end-untold", text, reading.place(ended))
 
 
-def check_uneven_end(reading: Reading, made: list[Made]) -> Iterator[Finding]:
-    """A reader is told that writers have ended after different numbers of steps only if they have."""
+def check_uneven_end(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
+    """A reader is told that writers have ended after different numbers of steps only if they have.
+
+    It is told that its ranks make different calls only if one was started again, which opens the series anew.
+    """
     for call in reading.reads:
         if call.status != "ERROR_MISMATCH":
             continue
         end_ns = call.end_ns or 0
-        if not any(one.published_before(end_ns) < one.most_published_before(end_ns) for one in made):
+        if "makes another call" in call.text:
+            if not evidence.rank_was_killed(reading.life.program, end_ns):
+                yield Finding("out-of-step", call.text, reading.place(call))
+        elif not any(one.published_before(end_ns) < one.most_published_before(end_ns) for one in made):
             yield Finding("uneven-end-invented", call.text, reading.place(call))
 
 

@@ -172,6 +172,31 @@ TEST_F(Collective, ARankThatClosesTheSeriesTellsTheOthersThatReadOn) {
   });
 }
 
+// Fault (chaos, seed 22300027): "one member gives 15 values, another 13".
+TEST_F(Collective, ARankThatOpensTheSeriesAnewWhileOthersReadIsToldAndTellsThem) {
+  auto writer = create(8);
+  put(*writer, 1);
+  parties.run([&](Party& party) {
+    Member own = reading(party);
+    ASSERT_TRUE(read_next(own).ok());
+    Status status;
+    if (party.rank() == 1) {
+      ReaderOptions options;
+      options.box = part_of(1);
+      status = Reader::open(*own.environment, *own.team, "eta", options, soon()).status();
+      EXPECT_NE(status.text().find("reader rank 1 opens the series, and another one makes another call"),
+                std::string::npos)
+          << status.text();
+    } else {
+      status = read_next(own);
+      EXPECT_NE(status.text().find("reader rank 0 reads the series, and another one makes another call"),
+                std::string::npos)
+          << status.text();
+    }
+    EXPECT_EQ(status.code(), Code::mismatch) << status.text();
+  });
+}
+
 TEST_F(Collective, APutThatOneRankCannotMakeFailsOnAllAndTheNextOneWorks) {
   parties.run([&](Party& party) {
     Member own = writing(party);

@@ -60,6 +60,42 @@ class UnevenEnd : public Series {
       ++next[rank];
     }
   }
+  // Puts steps with their numbers as physical times.
+  void put_timed(std::size_t rank, std::int64_t steps) {
+    for (std::int64_t step = 0; step < steps; ++step) {
+      ASSERT_TRUE(writers[rank]->claim(step).ok());
+      ASSERT_TRUE(writers[rank]->set_time(static_cast<double>(step)).ok());
+      ASSERT_TRUE(writers[rank]->publish().ok());
+    }
+  }
+  // Each of two reader ranks reads what one writer rank writes. The first writer rank closes the series after two
+  // steps, and the second one after four.
+  void expect_told_to_both(ReaderOptions options) {
+    testing::TeamRoom room(2);
+    std::vector<Code> heard[2];
+    std::vector<std::thread> threads;
+    for (const std::size_t rank : {std::size_t{0}, std::size_t{1}}) {
+      threads.emplace_back([&, rank, options]() mutable {
+        testing::ThreadTeam both(room, static_cast<int>(rank));
+        FakeEnvironment environment(world, static_cast<channel::PeerId>(10 + rank), "nowcast");
+        options.box = boxes[rank];
+        auto reader = Reader::open(environment, both, "eta", options, soon());
+        ASSERT_TRUE(reader.ok()) << reader.status().text();
+        put_timed(rank, rank == 0 ? 2 : 4);
+        EXPECT_TRUE(writers[rank]->close(soon()).ok());
+        Batch own;
+        for (Code code = Code::ok; code != Code::end && heard[rank].size() < 10;) {
+          code = (*reader)->read(1, 1, os::deadline_after(1), {}, own).code();
+          heard[rank].push_back(code);
+        }
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(heard[0], heard[1]);
+    ASSERT_GE(heard[0].size(), 2U);
+    EXPECT_EQ(heard[0].back(), Code::end);
+    EXPECT_EQ(heard[0][heard[0].size() - 2], Code::mismatch);
+  }
   // Both put `steps`, which are read. Then the second one puts the surplus, and the first one has closed.
   std::unique_ptr<Reader> end_first(std::int64_t steps, std::int64_t surplus, ReaderOptions options = {}) {
     auto reader = open(options);
@@ -113,6 +149,21 @@ TEST_F(UnevenEnd, IsNoneForAReaderThatHasWantedNoneOfTheSteps) {
   EXPECT_EQ(reader->count().lost, 0U);
   EXPECT_EQ(reader->count().skipped, 2U);
   expect_equation(reader->count());
+}
+
+// Each rank counted for itself what was lost: one had seen the times of the partial steps, or their numbers, and the
+// other one had not. Then only one was told, and they were out of step.
+TEST_F(UnevenEnd, IsToldToAllRanksOfAReaderWithAnInterval) {
+  ReaderOptions options;
+  options.interval = 10;
+  expect_told_to_both(options);
+}
+
+TEST_F(UnevenEnd, IsToldToAllRanksOfAReaderFromAStepThatOneHasSeen) {
+  ReaderOptions options;
+  options.from = From::step;
+  options.from_step = 3;
+  expect_told_to_both(options);
 }
 
 // It was told as a good end.
