@@ -154,9 +154,9 @@ void MessageTeam::end_meeting() noexcept {
 void MessageTeam::leave(const Status& why) noexcept {
   if (!met_) return;
   const std::uint64_t patience_ns = os::now_ns() + notice_patience_ns;
-  if (parent_.met) send(why, {}, parent_, upwards(calls_), patience_ns);
+  if (parent_.met) static_cast<void>(send(why, {}, parent_, upwards(calls_), patience_ns));
   for (const Edge& child : children_) {
-    if (child.met) send(why, {}, child, downwards(calls_), patience_ns);
+    if (child.met) static_cast<void>(send(why, {}, child, downwards(calls_), patience_ns));
   }
   end_meeting();
 }
@@ -271,16 +271,18 @@ Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, s
   bool heard = parent_.rank < 0;
   if (parent_.rank >= 0) {
     if (call == 0) parent_.losses = losses_of(parent_);
-    send(status, own, parent_, call == 0 ? greeting_tag : upwards(call), deadline_ns);
-    Status from_above = receive(own, parent_, downwards(call), deadline_ns, heard);
+    const Status said = send(status, own, parent_, call == 0 ? greeting_tag : upwards(call), deadline_ns);
+    const bool unknown = call == 0 && !said.ok();  // nobody answers a greeting that was not sent
+    Status from_above = unknown ? said : receive(own, parent_, downwards(call), deadline_ns, heard);
+    heard = heard || unknown;
     if (status.ok() || from_above.code() != Code::timeout) status = std::move(from_above);
   }
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
-    if (child->met) send(status, own, *child, downwards(call), deadline_ns);
+    if (child->met) static_cast<void>(send(status, own, *child, downwards(call), deadline_ns));
   }
   if (status.ok()) return Result<std::string>(std::move(own));  // a copy could fail here alone
   if (!heard) {  // the parent, and all above it, may have gone on to the next call
-    send(status, {}, parent_, upwards(calls_), os::now_ns() + notice_patience_ns);
+    static_cast<void>(send(status, {}, parent_, upwards(calls_), os::now_ns() + notice_patience_ns));
   }
   end_meeting();
   return status;
@@ -393,20 +395,23 @@ Status MessageTeam::with_memory(const Body& body) const noexcept {
 
 // A target that is lost, or was started again, is not told: it knows, or does not need it any more. Without memory to
 // send, or without a descriptor for the connection, it is tried again while the call lasts, since the target waits;
-// then it hears of it by the end of the channel.
-void MessageTeam::send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,
-                       std::uint64_t deadline_ns) noexcept {
-  if (tag != greeting_tag && losses_of(to) != to.losses) return;
+// then it hears of it by the end of the channel. Returns why nothing was sent.
+Status MessageTeam::send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,
+                         std::uint64_t deadline_ns) noexcept {
+  if (tag != greeting_tag && losses_of(to) != to.losses) return Code::peer_lost;
   const std::uint32_t context = tag == greeting_tag ? greeting_context(identity_) : to.context;
   std::string image;
   while (true) {
-    const Status sent = with_memory([&] {
+    Status sent = with_memory([&] {
       if (image.empty()) image = image_of(status, bytes, to);
       return messenger_.send_internal(group_, context, image, to.rank, tag);
     });
-    if (sent.code() != Code::memory && sent.code() != Code::limit) return;
+    if (sent.code() != Code::memory && sent.code() != Code::limit) return sent;
     const std::uint64_t now_ns = os::now_ns();
-    if (now_ns >= deadline_ns) return messenger_.give_up_peer(group_, to.rank, sent);
+    if (now_ns >= deadline_ns) {
+      messenger_.give_up_peer(group_, to.rank, sent);
+      return sent;
+    }
     messenger_.move_until(std::min(deadline_ns, now_ns + retry_ns));
   }
 }

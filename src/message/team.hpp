@@ -86,8 +86,8 @@ class MessageTeam final : public Team {
   [[nodiscard]] std::uint64_t losses_of(const Edge& edge) const noexcept;
   Status greeted(std::string& bytes, Edge& child, std::uint64_t deadline_ns);
   Status receive(std::string& bytes, const Edge& from, std::int32_t tag, std::uint64_t deadline_ns, bool& heard);
-  void send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,
-            std::uint64_t deadline_ns) noexcept;
+  Status send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,
+              std::uint64_t deadline_ns) noexcept;
   [[nodiscard]] std::string image_of(const Status& status, const std::string& bytes, const Edge& to) const;
   [[nodiscard]] Result<Head> head_of(std::string_view image, std::int32_t source) const;
   Status check_head(const Head& head, const Edge& from) const;

@@ -43,6 +43,10 @@ class Party final : public message::Channels, public engine::Source {
 
   Result<channel::Channel*> channel_to(channel::PeerId peer) override;
   std::string peer_name(channel::PeerId peer) const override { return fmt::format("party {}", peer); }
+  void look_for_returned() override {
+    if (on_look_for_returned) on_look_for_returned();
+  }
+  std::function<void()> on_look_for_returned;
   int poll(std::uint64_t now_ns, int budget) override;
   [[nodiscard]] bool ready() const override;
 

@@ -290,5 +290,21 @@ TEST(Team, ALostMemberEndsTheCallOfAll) {
   }
 }
 
+// Fault: its greeting was not sent, since the parent was lost. Then it heard of the parent's return, and waited for an
+// answer until the end of the call.
+TEST(Team, AParentThatReturnsAfterTheGreetingFailedIsNotWaitedFor) {
+  Parties parties(LaneKind::shm, 2);
+  Party& child = parties[1];
+  auto team = open_team(child);
+  child.messenger->peer_lost(0, Status(Code::peer_lost, "killed"));
+  int looks = 0;
+  child.on_look_for_returned = [&] {
+    if (++looks == 2) child.messenger->peer_returned(0);
+  };
+  std::int64_t values[] = {1};
+  const Status lost = team->minimum(values, os::deadline_after(5));
+  EXPECT_EQ(lost.code(), Code::peer_lost) << lost.text();
+}
+
 }  // namespace
 }  // namespace couplet::message
