@@ -531,7 +531,7 @@ Status Collectives::release(message::Group& group) {
     return fail(Code::state, "group '{}' has {} requests that are not complete", group.name(), group.pending);
   }
   const auto found = known_.find(group.hash());
-  if (found == known_.end() || courier_.groups_like(group) > 1) return {};
+  if (found == known_.end() || courier_.messenger().groups().count_like(group) > 1) return {};
   calls_.tidy();
   for (const Call* const call : calls_.active()) {
     if (call->known == found->second.get()) {

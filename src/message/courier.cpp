@@ -143,6 +143,17 @@ void Courier::look(channel::PeerId peer) noexcept {
   if (flow != nullptr && flow->channel != nullptr) Waiting::poll(*flow->channel, frames);
 }
 
+std::span<const std::byte> Courier::arrived(channel::PeerId peer, std::uint32_t context,
+                                            std::int32_t tag) const noexcept {
+  std::span<const std::byte> found;
+  if (const Flow* const flow = messenger_.peers_.find(peer); flow != nullptr) {
+    static_cast<void>(messenger_.matching_.for_each_in(*flow, context, [&](const Arrival& arrival) {
+      if (arrival.tag == tag && !arrival.envelope) found = {arrival.storage, static_cast<std::size_t>(arrival.bytes)};
+    }));
+  }
+  return found;
+}
+
 void Courier::drop(channel::PeerId peer, std::uint32_t context) noexcept {
   Flow* const flow = messenger_.peers_.find(peer);
   if (flow == nullptr || flow->lost) return;
@@ -154,10 +165,6 @@ void Courier::drop(channel::PeerId peer, std::uint32_t context) noexcept {
   });
   EndedContexts& ended = messenger_.matching_.ended();
   if (!ended.has(context)) ended.add(context);
-}
-
-int Courier::groups_like(const Group& group) const noexcept {
-  return messenger_.groups_.count_like(group);
 }
 
 std::uint64_t Courier::losses(std::optional<channel::PeerId> peer) const noexcept {

@@ -65,6 +65,10 @@ class Courier {
   // Takes in what has come from the peer.
   void look(channel::PeerId peer) noexcept;
 
+  // Returns a message that has arrived from the peer with this tag, without receiving it; nothing if there is none, or
+  // if only its envelope has come.
+  [[nodiscard]] std::span<const std::byte> arrived(channel::PeerId peer, std::uint32_t context,
+                                                   std::int32_t tag) const noexcept;
   // Drops what has arrived from the peer in a context that has ended, and what still arrives. Its senders are told that
   // their messages are not needed.
   void drop(channel::PeerId peer, std::uint32_t context) noexcept;
@@ -79,8 +83,6 @@ class Courier {
   // Why the peer was last lost; ok: it never was.
   [[nodiscard]] Status loss(channel::PeerId peer) const;
   [[nodiscard]] std::string name(channel::PeerId peer) const { return messenger_.peers_.name(peer); }
-  // How many groups of this process have this name and these members?
-  [[nodiscard]] int groups_like(const Group& group) const noexcept;
   [[nodiscard]] Messenger& messenger() const noexcept { return messenger_; }
 
  private:

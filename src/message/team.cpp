@@ -161,6 +161,30 @@ void MessageTeam::leave(const Status& why) noexcept {
   end_meeting();
 }
 
+// Nobody says anything to this member in a call that it has not begun but a child that has, or one that has failed.
+Status MessageTeam::disturbance() {
+  if (!met_) return {};
+  return with_memory([&]() -> Status {
+    if (parent_.met) {
+      COUPLET_TRY(ended_life(parent_));
+      COUPLET_TRY(said_failure(parent_, downwards(calls_)));
+    }
+    for (const Edge& child : children_) {
+      if (!child.met) continue;
+      COUPLET_TRY(ended_life(child));
+      COUPLET_TRY(said_failure(child, upwards(calls_)));
+    }
+    return {};
+  });
+}
+
+Status MessageTeam::said_failure(const Edge& from, std::int32_t tag) const {
+  const std::span<const std::byte> image = Courier(messenger_).arrived(from.peer, from.context, tag);
+  if (image.empty()) return {};
+  COUPLET_TRY_VALUE(const Head head, head_of({reinterpret_cast<const char*>(image.data()), image.size()}, from.rank));
+  return head.failed ? failure_from(head.content) : Status();
+}
+
 // Takes the first greeting of the child that is still meant, and what the child brings to the first call with it.
 Status MessageTeam::greeted(std::string& bytes, Edge& child, std::uint64_t deadline_ns) {
   int failures = 0;

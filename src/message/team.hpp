@@ -49,6 +49,7 @@ class MessageTeam final : public Team {
   Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t deadline_ns) override;
   // Up the tree goes nothing, and down the tree the bytes.
   Status broadcast(std::string& bytes, std::uint64_t deadline_ns) override;
+  [[nodiscard]] Status disturbance() override;
   void leave(const Status& why) noexcept override;
 
  private:
@@ -84,6 +85,8 @@ class MessageTeam final : public Team {
   // Says why the neighbour that was met is not there any longer; ok: it is.
   [[nodiscard]] Status ended_life(const Edge& edge) const;
   [[nodiscard]] std::uint64_t losses_of(const Edge& edge) const noexcept;
+  // Returns the failure that the neighbour has said with this tag, if it has.
+  [[nodiscard]] Status said_failure(const Edge& from, std::int32_t tag) const;
   Status greeted(std::string& bytes, Edge& child, std::uint64_t deadline_ns);
   Status receive(std::string& bytes, const Edge& from, std::int32_t tag, std::uint64_t deadline_ns, bool& heard);
   Status send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,

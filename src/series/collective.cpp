@@ -157,6 +157,14 @@ void Agreement::leave(const Status& why) noexcept {
   }
 }
 
+Status Agreement::disturbed() {
+  Status why = alone() ? Status() : team_.disturbance();
+  if (!why.ok()) {
+    team_.leave(why);  // the neighbours hear the same, as if it came from this rank
+  }
+  return why;
+}
+
 // ---- the record ----
 
 // Rank 0 asks the hub, and the others only see whether they were interrupted.

@@ -84,6 +84,10 @@ class Agreement {
   // Leaves the sequence, since this rank cannot take part in the next agreement. The others are told there why.
   void leave(const Status& why) noexcept;
 
+  // For a rank that waits before the next agreement, which others may never come to. Returns why they will not, and
+  // leaves the sequence then; ok: nothing is known of that.
+  [[nodiscard]] Status disturbed();
+
   // As agree_on_minimum.
   [[nodiscard]] Status minimum(AgreementPoint point, const Status& own, std::span<std::int64_t> values,
                                std::uint64_t deadline_ns);

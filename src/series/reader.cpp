@@ -126,7 +126,8 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
         continue;
       }
       view.outlook = end_.look(view.sight, *attachment_);
-      if (view.outlook == Outlook::waiting) {
+      view.disturbed = agreement_.disturbed();
+      if (view.outlook == Outlook::waiting && view.disturbed.ok()) {
         const Source& awaited = attachment_->sources()[view.sight.awaited()];
         COUPLET_TRY(awaited.part->sleep(waiting, view.sight.ended ? published_in(awaited) + 1 : target));
         continue;
@@ -334,6 +335,9 @@ Status Reader::read_steps(Request request, ReadLimit& limit, std::uint64_t& kept
   bool tried = false;
   for (bool first = true;; first = false) {
     Result<View> view = look_for_steps(request, kept, limit);
+    if (view && !view->disturbed.ok()) {
+      return kept > 0 ? Status() : view->disturbed;
+    }
     if (view && !first) {
       auto over = limit.reached();
       view->over = !over || *over;

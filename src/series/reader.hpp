@@ -89,6 +89,7 @@ class Reader {
     std::uint64_t begin = 0;               // the ordinal from which on this rank would copy
     std::uint64_t max_steps = UINT64_MAX;  // the number of steps that it would copy at most
     bool over = false;                     // the deadline has passed, or there was an interrupt
+    Status disturbed;                      // why there will be no agreement, which this rank has left
   };
   // What a follower adapts to.
   struct Following {

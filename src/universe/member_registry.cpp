@@ -143,7 +143,7 @@ Status Member::writer_closed(const std::string& name, std::uint64_t deadline_ns)
 
 Status Member::withdraw(const std::string& name, std::uint64_t incarnation, std::uint64_t deadline_ns) {
   auto status = note_series({.note = SeriesNote::withdrawn, .name = name, .incarnation = incarnation}, deadline_ns);
-  account_.closed_writer(name);
+  account_.withdrawn(name);
   return status;
 }
 

@@ -22,7 +22,7 @@ class SeriesAccount {
 
   void writes(const std::string& name, std::uint64_t incarnation, Description description) {
     auto& entry = renew(name, incarnation);
-    entry.claim.writes = true;
+    entry.claim.writes = entry.has_written = true;
     if (description != nullptr) {
       entry.description = std::move(description);
     }
@@ -49,10 +49,19 @@ class SeriesAccount {
       forget_if_unused(found);
     }
   }
+  // Its steps can still be read, also by a program that opens the series later: only this member may be left that can
+  // describe it to a hub.
   void closed_writer(const std::string& name) {
     if (const auto found = entries_.find(name); found != entries_.end()) {
       found->second.claim.writes = false;
       forget_if_unused(found);
+    }
+  }
+  // Its announcement was taken back.
+  void withdrawn(const std::string& name) {
+    if (const auto found = entries_.find(name); found != entries_.end()) {
+      found->second.has_written = false;
+      closed_writer(name);
     }
   }
 
@@ -81,6 +90,7 @@ class SeriesAccount {
   struct Entry {
     SeriesClaim claim;
     Description description;
+    bool has_written = false;
   };
   using Entries = std::map<std::string, Entry>;
 
@@ -88,7 +98,7 @@ class SeriesAccount {
     auto& entry = entries_[name];
     if (entry.claim.incarnation != incarnation) {
       entry.claim.incarnation = incarnation;
-      entry.claim.writes = false;
+      entry.claim.writes = entry.has_written = false;
       entry.claim.openers = not_opened;
       entry.description = nullptr;
     }
@@ -99,8 +109,10 @@ class SeriesAccount {
     if (is_in_use(entry->second)) {
       return;
     }
-    entry->second.description = nullptr;
-    if (entry->second.claim.openers.count == not_opened || entries_.size() > max_claims) {
+    auto& [claim, description, has_written] = entry->second;
+    description = has_written ? description : nullptr;
+    const bool says_nothing = claim.openers.count == not_opened && description == nullptr;
+    if (says_nothing || entries_.size() > max_claims) {
       entries_.erase(entry);
     }
   }

@@ -395,6 +395,42 @@ def test_a_required_rank_that_had_closed_before_the_hub_was_killed_counts_as_ope
     writer.leave(*readers)
 
 
+def test_a_required_reader_closes_before_the_writer_is_back_at_the_hub(make_world: MakeWorld) -> None:
+    """Fault: the writer waited for ever for a reader to open that had opened and closed the series."""
+    world = make_world("writer:1,reader:1")
+    writer, reader = (Guest(world, name, 0, 1) for name in ("writer", "reader"))
+    for each in (writer, reader):
+        each.ready()
+    writer.get("s = universe.create_series('eta', (4,), slots=2, required_readers='reader', wait_timeout=20)")
+    reader.get("b = universe.open_series('eta')")
+    world.kill_hub()
+    world.resume_hub()
+    repeat(reader, "b.close()")
+    for step in range(5):
+        writer.get(f"s.put(np.zeros(4), {step})")
+    writer.leave(reader)
+
+
+def test_a_required_reader_opens_what_was_closed_before_the_hub_was_killed(make_world: MakeWorld) -> None:
+    """Fault: the hub that came back did not know the series, and its steps were lost."""
+    world = make_world("writer:1,reader:1")
+    writer, reader = (Guest(world, name, 0, 1) for name in ("writer", "reader"))
+    for each in (writer, reader):
+        each.ready()
+    writer.get("s = universe.create_series('eta', (4,), slots=4, required_readers='reader')")
+    for step in range(3):
+        writer.get(f"s.put(np.zeros(4), {step})")
+    writer.get("s.close()")
+    world.kill_hub()
+    world.resume_hub()
+    reader.say("b = universe.open_series('eta', timeout=20)")
+    writer.refused("universe.open_series('nothing', timeout=0.5)", "TIMEOUT")  # it is back then
+    assert reader.hear().startswith("is")
+    assert reader.get("b.read(at_least=3, timeout=5).steps.tolist()") == "[0, 1, 2]"
+    reader.get("b.close()")
+    writer.leave(reader)
+
+
 def test_a_coupler_that_comes_back_with_the_hub_is_found_by_submit(make_world: MakeWorld) -> None:
     """Fault: a requester that only submitted was told for ever that no coupler was left, since it heard of nothing."""
     world = make_world("coupler:1,worker:1,requester:1")

@@ -31,7 +31,7 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
   entry.record.incarnation = incarnation;
   entry.record.closed = false;
   entry.description = std::move(description);
-  entry.described = true;
+  entry.described = entry.announced = true;
   entry.ended_ns = 0;
   for (const auto& part : record.parts) {
     entry.writers.insert(part.writer);
@@ -87,7 +87,7 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
     entry.record.name = claim.name;
     entry.record.incarnation = claim.incarnation;
     entry.description = nullptr;
-    entry.described = false;
+    entry.described = entry.announced = false;
     entry.writers.clear();
     forget_openings(entry);
   }
@@ -138,7 +138,8 @@ std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, co
                                                         std::uint64_t now_ns) {
   std::vector<Change> changes;
   for (auto& [name, entry] : entries_) {
-    if (!written.contains(name) && entry.writers.erase(peer) > 0 && entry.writers.empty()) {
+    const bool over = !entry.announced && !written.contains(name);
+    if (over && entry.writers.erase(peer) > 0 && entry.writers.empty()) {
       end(entry, now_ns);
       changes.push_back({name, readers_of(entry)});
     }
@@ -240,6 +241,9 @@ Status SeriesBook::reader_closed(channel::PeerId peer, const std::string& name) 
   }
   const auto reader = found->second.readers.find(peer);
   if (--reader->second.opened == 0) {
+    if (!found->second.described && reader->second.openers.count != not_opened) {
+      found->second.former_readers[peer] = reader->second;  // the description says which programs are required
+    }
     found->second.readers.erase(reader);
   }
   return {};

@@ -54,7 +54,8 @@ class SeriesBook {
                 const std::function<bool(channel::PeerId)>& may_write, std::uint64_t now_ns);
   // Forgets which series `peer` reads. The peer will claim them again.
   void forget_reader(channel::PeerId peer);
-  // `peer` has claimed everything that it writes: `written`, sorted. It writes nothing else.
+  // `peer` has claimed everything that it writes: `written`, sorted. It writes nothing else but what was announced to
+  // this hub: it may not have heard yet that the first rank of its program has done that.
   std::vector<Change> claimed_all(channel::PeerId peer, const std::set<std::string>& written, std::uint64_t now_ns);
 
   // A writer has closed the series. Returns the series whose `closed` has changed, or not_found if there is no such
@@ -112,9 +113,11 @@ class SeriesBook {
   };
   struct Entry : Stored {
     bool described = true;
+    bool announced = false;             // to this hub, which then knows who writes it
     std::set<channel::PeerId> writers;  // those that have not closed
     std::map<channel::PeerId, Reader> readers;
-    // Those that have told this hub, which was started again, that they have opened the series, and closed it.
+    // Those that have told this hub, which was started again, that they have opened the series, and have closed it
+    // before this hub had its description.
     std::map<channel::PeerId, Reader> former_readers;
     std::map<std::string, Required> required;  // by program
     std::uint64_t ended_ns = 0;

@@ -306,5 +306,32 @@ TEST(Team, AParentThatReturnsAfterTheGreetingFailedIsNotWaitedFor) {
   EXPECT_EQ(lost.code(), Code::peer_lost) << lost.text();
 }
 
+// Fault: a member that waited for something else before its next call did not hear of the death of another one.
+TEST(Team, AMemberHearsBeforeItsNextCallThatAnotherOneIsGone) {
+  Parties parties(LaneKind::tcp, 4);  // rank 3 is a child of rank 2, and rank 0 and 1 are no neighbours of it
+  parties.run(
+      [](Party& party) {
+        auto team = open_team(party);
+        std::int64_t values[] = {1};
+        ASSERT_TRUE(team->minimum(values, os::deadline_after(20)).ok());
+        EXPECT_TRUE(team->disturbance().ok());
+        if (party.rank() == 3) {
+          for (int peer = 0; peer < 3; ++peer) party.channel(peer).fail(Status(Code::peer_lost, "killed"));
+          party.poll(0, 1);
+          return;
+        }
+        Status why;
+        for (const std::uint64_t limit_ns = os::deadline_after(20); why.ok() && os::now_ns() < limit_ns;) {
+          party.messenger->move_until(os::now_ns() + 1'000'000);
+          why = team->disturbance();
+        }
+        team->leave(why);
+        EXPECT_EQ(why.code(), Code::peer_lost) << party.rank() << ": " << why.text();
+        EXPECT_NE(why.text().find("party 3"), std::string::npos) << why.text();
+        party.messenger->move_until(os::now_ns() + 50'000'000);
+      },
+      false);
+}
+
 }  // namespace
 }  // namespace couplet::message

@@ -107,6 +107,63 @@ TEST_F(Recovery, ARankThatHasOpenedAndClosedBeforeTheRestartCountsForTheOthers) 
   EXPECT_EQ(world.last<SeriesMessage>(ocean).opened, std::vector<std::string>{"nowcast"});
 }
 
+// Fault: its closing took away all that was known of its opening, before the hub knew that it is required.
+TEST_F(Recovery, ARequiredReaderThatClosesBeforeTheWriterIsBackHasOpened) {
+  HubWorld world(resumed("ocean:1,nowcast:1"));
+  const std::vector<ProgramInfo> programs = {{"ocean", 1, 0, true}, {"nowcast", 1, 1, true}};
+  const auto description = description_of_one_writer();
+  auto reader = member(1, programs);
+  reader.series = {{"eta", 5, false, 1, 1, false}};
+  const auto nowcast = world.connect();
+  world.send(nowcast, reader);
+  world.send(nowcast, NoteMessage{3, SeriesNote::reader_closed, "eta"});
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::ok);
+  auto writer = member(0, programs);
+  writer.series = {{"eta", 5, true, 0, not_opened, true}};
+  const auto ocean = world.connect();
+  world.send(ocean, writer);
+  world.send(ocean, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  world.send(ocean, NoteMessage{4, SeriesNote::reader_opened, "nothing"});  // any call, so that it hears the news
+  ASSERT_TRUE(world.has<SeriesMessage>(ocean));
+  EXPECT_EQ(world.last<SeriesMessage>(ocean).opened, std::vector<std::string>{"nowcast"});
+}
+
+// Fault: it did not exist any more, although a required reader had not read its steps.
+TEST_F(Recovery, ASeriesThatItsWriterClosedBeforeTheRestartIsFound) {
+  HubWorld world(resumed("ocean:1,nowcast:1"));
+  const std::vector<ProgramInfo> programs = {{"ocean", 1, 0, true}, {"nowcast", 1, 1, true}};
+  const auto description = description_of_one_writer();
+  auto writer = member(0, programs);
+  writer.series = {{"eta", 5, false, 0, not_opened, true}};
+  const auto ocean = world.connect();
+  world.send(ocean, writer);
+  ASSERT_TRUE(world.has<RecallMessage>(ocean));
+  world.send(ocean, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  const auto nowcast = world.connect();
+  world.send(nowcast, member(1, programs));
+  world.send(nowcast, FindMessage{7, "eta", -1, false});
+  ASSERT_TRUE(world.last<AnswerMessage>(nowcast).series.has_value());
+  EXPECT_TRUE(world.last<AnswerMessage>(nowcast).series->closed);
+}
+
+// Fault (chaos, seed 22300118): its connection was made again while its first rank announced the series. It claimed
+// nothing, counted as a rank that does not write, and never heard that the required reader had opened.
+TEST_F(Recovery, AWriterThatComesBackWhileItsSeriesIsAnnouncedStillWritesIt) {
+  const auto ocean0 = rejoin(0);
+  const auto nowcast = rejoin(2);
+  const auto before = rejoin(1);
+  world_.announce(ocean0, 9, eta());
+  world_.send(nowcast, NoteMessage{3, SeriesNote::reader_opened, "eta", 1,
+                                   world_.last<AnswerMessage>(ocean0).series->incarnation});
+  EXPECT_EQ(world_.last<AnswerMessage>(nowcast).code, Code::ok);
+  world_.reset(before);
+  const auto ocean1 = rejoin(1);
+  ASSERT_TRUE(world_.has<SeriesMessage>(ocean1));
+  EXPECT_EQ(world_.last<SeriesMessage>(ocean1).opened, std::vector<std::string>{"nowcast"});
+  world_.send(ocean1, NoteMessage{4, SeriesNote::writer_closed, "eta"});
+  EXPECT_EQ(world_.last<AnswerMessage>(ocean1).code, Code::ok);
+}
+
 // Fault: it was answered that the universe has no such node. Its members, and its relay, come back later.
 TEST_F(Recovery, ARelayOfANodeThatIsNotBackYetIsWaitedFor) {
   const auto nowcast = rejoin(2);

@@ -26,6 +26,20 @@ TEST(SeriesAccount, AReaderThatHasClosedIsStillOneThatHasOpened) {
   EXPECT_EQ(account.claims().front().opened, 1U);
 }
 
+// Fault: a hub that was started again did not know it, and a required reader was told that it does not exist.
+TEST(SeriesAccount, ASeriesThatItsWriterHasClosedIsStillDescribed) {
+  SeriesAccount account;
+  account.writes("eta", 3, text);
+  account.closed_writer("eta");
+  ASSERT_EQ(account.claims().size(), 1U);
+  EXPECT_FALSE(account.claims().front().writes);
+  EXPECT_TRUE(account.claims().front().has_record);
+  EXPECT_EQ(account.description("eta", 3), text);
+  account.writes("eta", 4, nullptr);  // as another rank than the first one, which keeps the description
+  account.closed_writer("eta");
+  EXPECT_TRUE(account.claims().empty());
+}
+
 TEST(SeriesAccount, WhatIsInUseIsToldFirstAndWhatIsNotIsForgottenWhenThereIsMuch) {
   SeriesAccount account;
   const std::size_t more = max_claims + 10;
