@@ -113,7 +113,7 @@ class SeriesBook {
   };
   struct Entry : Stored {
     bool described = true;
-    bool announced = false;             // to this hub, which then knows who writes it
+    bool announced = false;             // to this hub, which then knows its writers
     std::set<channel::PeerId> writers;  // those that have not closed
     std::map<channel::PeerId, Reader> readers;
     // Those that have told this hub, which was started again, that they have opened the series, and have closed it
