@@ -193,3 +193,29 @@ def test_who_wants_more_steps_than_there_are_slots_gets_what_is_left_at_the_end(
     assert answer == "is [0, 1]", answer
     eye.get("b.close()")
     sky.leave(eye)
+
+
+def test_a_rank_that_waits_for_a_step_hears_that_another_rank_is_gone(make_world: Callable[..., World]) -> None:
+    """Fault: it heard of that only when a step came, and without a timeout never if the writer was silent."""
+    world = make_world("sky:1,eye:4")
+    sky = Guest(world, "sky", 0, 1)
+    eyes = [Guest(world, "eye", rank, 4) for rank in range(4)]
+    for each in (sky, *eyes):
+        each.ready()
+    sky.get("s = universe.create_series('q', (4,), slots=2)")
+    sky.get("s.put(np.zeros(4), 0)")
+    for line in ("b = universe.open_series('q')", "b.read(timeout=20)", "b.read(timeout=None)"):
+        for eye in eyes:
+            eye.say(line)
+        if "None" not in line:
+            assert all(eye.hear().startswith("is") for eye in eyes)
+    time.sleep(0.5)  # they wait by then
+    eyes[3].process.kill()
+    eyes[3].process.wait(WATCHDOG_S)
+    began = time.monotonic()
+    for eye in eyes[:3]:
+        answer = eye.hear()
+        assert answer.startswith("error COUPLET_ERROR_PEER_LOST") and "program 'eye' rank 3" in answer, answer
+    assert time.monotonic() - began < 20
+    sky.get("s.close()")
+    sky.leave(*eyes[:3])
