@@ -82,7 +82,8 @@ void add_series(Plan& plan, Random& random, Random& variety) {
     }
     reads.push_back(make("leave", ""));
     const int node = random.chance(0.5) ? writer_node : 1 - writer_node;
-    add_program(plan, reader == 0 ? "reader" : "second", random.chance(0.2) ? 2 : 1, node, reads);
+    const int team = random.chance(0.3) ? 5 : 2;  // five: the ranks of a tree with one that is neither root nor leaf
+    add_program(plan, reader == 0 ? "reader" : "second", random.chance(0.2) ? team : 1, node, reads);
   }
 }
 

@@ -99,7 +99,7 @@ def make_readers(random: Random, writer: Writer, count: int, first: int) -> list
         lines.append("leave" + (f" pause={random.choice((0.1, 1))}" if random.random() < 0.3 else ""))
         if random.random() < 0.3:  # the program is started again
             lines += ["join timeout=20", *read_lines(random, writer, random.random() < 0.7), "leave"]
-        ranks = random.choice((1, 1, 2))
+        ranks = random.choice((1, 1, 1, 2, 2, 4))
         late = random.random() < 0.15
         start_s = round(random.uniform(0.5, 4.0), 1) if late else 0.0
         programs.append(Program(name, ranks, random.choice("ab"), tuple(lines), links(random), start_s, not late))
