@@ -7,6 +7,7 @@
 #include "base/retry.hpp"
 #include "channel/handshake_socket.hpp"
 #include "link/file/file_lane.hpp"
+#include "os/clock.hpp"
 #include "runtime/dial_purpose.hpp"
 #include "runtime/session_keys.hpp"
 
@@ -162,6 +163,9 @@ int FileTransport::take_callers() {
 // ---- meetings -------------------------------------------------------------------------------------------------------
 
 int FileTransport::poll(std::uint64_t now_ns) {
+  if (now_ns == 0) {
+    now_ns = os::now_ns();
+  }
   if (now_ns < next_look_ns_) {
     return 0;
   }

@@ -64,6 +64,20 @@ def test_two_processes_exchange_messages_through_files(make_world: MakeWorld, sh
     first.leave(second)
 
 
+def test_who_waits_over_files_sleeps(make_world: MakeWorld, shared: Path) -> None:
+    """Fault (chaos, seed 12300082): the alarm for the next look at the directory stood until then, without that look.
+    Who waited burnt 70 % of a processor.
+    """
+    first, second = pair(make_world("guest:2"), shared)
+    exchange(first, second)
+    time.sleep(1)  # the looks at the directory have become rare by then
+    before = float(first.get("time.process_time()"))
+    first.refused("universe.group.Recv(found, 1, timeout=4)", "TIMEOUT")
+    used = float(first.get("time.process_time()")) - before
+    assert used < 1.2, f"{used} s of 4 s"
+    first.leave(second)
+
+
 def test_large_messages_arrive_unchanged(make_world: MakeWorld, shared: Path) -> None:
     """They are larger than all that may be unread."""
     first, second = pair(make_world("guest:2"), shared)
