@@ -19,6 +19,7 @@ class Checker {
   [[nodiscard]] bool writer_makes_few_calls_after(Nanoseconds time_ns) const;
   [[nodiscard]] Nanoseconds stops_of_job(const Life& life) const;
   [[nodiscard]] Nanoseconds fetches_wait(const Life& life, const Call& call) const;
+  [[nodiscard]] Nanoseconds fellows_join(const Life& life, const Call& call) const;
   void check_calm(const Life& life, const Call& call);
   void check_time(const Life& life, const Call& call);
   void check_culprit(const Life& life, const Call& call);
@@ -105,6 +106,21 @@ Nanoseconds Checker::fetches_wait(const Life& life, const Call& call) const {
   return fetches_of_read * longest;
 }
 
+// A collective call waits for a rank that was started again and joins, as for one that computes.
+Nanoseconds Checker::fellows_join(const Life& life, const Call& call) const {
+  const Nanoseconds end_ns = std::min(call.end_ns, history_.end_ns);
+  Nanoseconds longest = 0;
+  for (const Life& fellow : history_.lives) {
+    for (const Call& join : fellow.calls) {
+      const bool counts = fellow.role->program == life.role->program && &fellow != &life && join.verb == "join";
+      const Nanoseconds from_ns = std::max(join.begin_ns, call.begin_ns);
+      const Nanoseconds until_ns = std::min(std::min(join.end_ns, fellow.end_ns), end_ns);
+      longest = std::max(longest, counts && until_ns > from_ns ? until_ns - from_ns : Nanoseconds{0});
+    }
+  }
+  return longest;
+}
+
 void Checker::check_time(const Life& life, const Call& call) {
   constexpr double without_timeout_s = 45;
   if (!call.ended() && life.killed) {
@@ -116,7 +132,8 @@ void Checker::check_time(const Life& life, const Call& call) {
   const double took_s = (static_cast<double>(end_ns - call.begin_ns) - static_cast<double>(stopped_ns)) / 1e9;
   const bool collective = life.role->size > 1;
   const double slack_s = (call.verb == "join" || call.verb == "open" || collective ? 8.0 : 1.0) +
-                         static_cast<double>(stops_of_job(life) + fetches_wait(life, call)) / 1e9;
+                         static_cast<double>(stops_of_job(life) + fetches_wait(life, call)) / 1e9 +
+                         (collective ? static_cast<double>(fellows_join(life, call)) / 1e9 : 0);
   const double limit_s = call.timeout_s < 0 ? without_timeout_s : call.timeout_s + slack_s;
   if (took_s > limit_s) {
     char text[96];
