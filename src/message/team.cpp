@@ -166,13 +166,13 @@ Status MessageTeam::disturbance() {
   if (!met_) return {};
   return with_memory([&]() -> Status {
     if (parent_.met) {
+      COUPLET_TRY(said_failure(parent_, downwards(calls_)));  // what it said before it left says more
       COUPLET_TRY(ended_life(parent_));
-      COUPLET_TRY(said_failure(parent_, downwards(calls_)));
     }
     for (const Edge& child : children_) {
       if (!child.met) continue;
-      COUPLET_TRY(ended_life(child));
       COUPLET_TRY(said_failure(child, upwards(calls_)));
+      COUPLET_TRY(ended_life(child));
     }
     return {};
   });
