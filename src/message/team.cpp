@@ -161,7 +161,8 @@ void MessageTeam::leave(const Status& why) noexcept {
   end_meeting();
 }
 
-// Nobody says anything to this member in a call that it has not begun but a child that has, or one that has failed.
+// Before this member begins its next call, only two things come: what a child that has begun it brings, which is no
+// failure, and what a neighbour says that has failed.
 Status MessageTeam::disturbance() {
   if (!met_) return {};
   return with_memory([&]() -> Status {
