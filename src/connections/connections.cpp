@@ -185,6 +185,7 @@ void Connections::begin_walk(channel::PeerId id, Peer& peer, Purpose purpose) {
   peer.purpose = purpose;
   peer.walk.emplace(std::move(names), options_.walk, (std::uint64_t{membership_.id()} << 32U) + id);
   for (std::size_t index = 0; index < TransportSet::count(); ++index) {
+    at(index).cancel(id);  // such a dial was made because the peer asked for it
     if (!in_use(index)) {
       peer.walk->leave_out(index, "is switched off here");
     } else if (purpose == Purpose::again && !at(index).may_break()) {

@@ -348,6 +348,13 @@ void TcpTransport::conclude(Meeting& meeting) {
     options_.guests->take({meeting.peer, meeting.purpose}, proven, std::move(meeting.socket));
     return;
   }
+  if (!meeting.own && meeting.purpose != Purpose::more) {
+    auto& newest = newest_callers_[meeting.peer.id];
+    if (meeting.caller < newest) {
+      return;  // the peer has given this connection up, and dialed again since
+    }
+    newest = meeting.caller;
+  }
   auto lane = link::make_tcp_lane(std::move(meeting.socket), options_.lane, session_keys(proven));
   if (!lane) {
     if (meeting.own) {

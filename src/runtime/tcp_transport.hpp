@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -96,6 +97,8 @@ class TcpTransport final : public link::Transport {
   TcpTransportOptions options_;
   channel::Unproven unproven_;
   channel::Unproven::Id next_caller_ = 1;
+  // The last caller whose connection was taken, by peer. The end of an earlier dial of that peer may be read later.
+  std::map<std::uint32_t, channel::Unproven::Id> newest_callers_;
   Meetings meetings_;
   std::size_t next_look_ = 0;  // the caller that poll() checks next
 };

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace couplet::link {
 
 SimTransport::SimTransport(TransportHost& host, SimExchange& exchange, const Party& own)
@@ -26,7 +28,7 @@ Result<std::unique_ptr<Lane>> SimTransport::dial(const Address& peer, Purpose pu
     return fail(Code::unsupported, "sim: it has no contact");
   }
   const Dial dial{.peer = peer.party, .purpose = purpose, .number = next_number_++};
-  dials_[peer.party.id] = dial;
+  COUPLET_ASSERT(dials_.emplace(peer.party.id, dial).second);  // the host cancels the earlier one first
   const auto target = exchange_.transports_.find(peer.party.id);
   if (target == exchange_.transports_.end()) {
     outcomes_.push_back({.peer = peer.party.id,
