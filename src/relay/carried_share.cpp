@@ -63,14 +63,15 @@ void CarriedShare::steps_were_lost(std::uint64_t begin, std::uint64_t end, std::
   }
 }
 
-void CarriedShare::look(std::uint64_t now_ns, std::uint64_t known, bool under_way) noexcept {
+void CarriedShare::look(std::uint64_t now_ns, std::uint64_t known, std::uint64_t arrived, bool under_way) noexcept {
   auto& last = last_look_;
   if (count_ != last.count) {
     last.patience_ns = newest_ < min_newest ? std::clamp(2 * (now_ns - last.came_ns), min_patience_ns, max_patience_ns)
                                             : min_patience_ns;
     last.came_ns = now_ns;
   }
-  if (told_ == wire::whole_share || under_way || count_ != last.count || known <= last.known) {
+  const bool steps_wait = known > last.known || known > arrived;
+  if (told_ == wire::whole_share || under_way || count_ != last.count || !steps_wait) {
     last.at_ns = now_ns;
   } else if (now_ns - last.at_ns >= std::max(last.patience_ns, min_patience_ns)) {
     last.at_ns = now_ns;

@@ -23,10 +23,11 @@ class CarriedShare {
   // Returns the share that can come. It is whole_share as long as nothing is lost.
   [[nodiscard]] std::uint32_t share() const noexcept { return share_; }
 
-  // The reader looks at what there is. under_way: a part of a step has come. If the link brings nothing for a while
-  // although steps are published, the share doubles: the writer may be slower now, and with a small share it would take
-  // too many of its steps until it grows with those that come.
-  void look(std::uint64_t now_ns, std::uint64_t known, bool under_way) noexcept;
+  // The reader looks at what there is. arrived: so many ordinals have come, or will not come. under_way: a part of a
+  // step has come. If the link brings nothing for a while although steps wait or are published, the share doubles: the
+  // writer may be slower now, or pause, and with a small share too many of its steps would pass until the share grows
+  // with those that come.
+  void look(std::uint64_t now_ns, std::uint64_t known, std::uint64_t arrived, bool under_way) noexcept;
 
   // The relay is told the share that all sources of the reader have in common.
   void tell(std::uint32_t share, std::uint64_t known) noexcept;

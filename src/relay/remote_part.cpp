@@ -196,7 +196,7 @@ Status RemotePart::poll() {
 }
 
 series::Relayed* RemotePart::relayed() noexcept {
-  carried_.look(os::now_ns(), published(), in_step_);
+  carried_.look(os::now_ns(), published(), arrived_end(), in_step_);
   relayed_.possible_share = holds() ? wire::whole_share : carried_.share();
   return &relayed_;
 }

@@ -135,7 +135,7 @@ int Server::push(Subscription& subscription) {
   } else if (!subscription.over() && subscription.served()) {
     subscription.served()->idle.insert(&subscription);
     if (watch_ && subscription.waits()) {
-      watch_->ask(subscription.served()->file, subscription.next() + 1);
+      watch_->ask(subscription.served()->file, std::max(subscription.next(), subscription.served()->published()) + 1);
     }
   }
   return moved;

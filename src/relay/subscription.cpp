@@ -15,22 +15,22 @@ namespace {
 
 // Returns a frame that is free, if not too many are under way; else the end.
 template <typename Frames>
-auto find_free(Frames& frames, std::uint32_t share) {
+auto find_free(Frames& frames, const SentShare& share) {
   const auto is_free = [](const auto& frame) { return frame.free; };
   const auto free_frames = static_cast<std::size_t>(std::count_if(frames.begin(), frames.end(), is_free));
-  const bool enough = share < wire::whole_share && frames.size() - free_frames >= Subscription::max_frames_of_share;
+  const bool enough = !share.whole() && frames.size() - free_frames >= Subscription::max_frames_of_share;
   return enough ? frames.end() : std::find_if(frames.begin(), frames.end(), is_free);
 }
 
 // Returns the first ordinal from `ordinal` on that the reader wants. A reader asks for a share, or for one of several
 // steps, but not for both.
-std::uint64_t first_wanted(std::uint64_t ordinal, const CommonSteps* common, std::uint32_t share,
+std::uint64_t first_wanted(std::uint64_t ordinal, const CommonSteps* common, const SentShare& share,
                            const series::NeededSteps& needed) {
   for (std::uint64_t before = UINT64_MAX; before != ordinal;) {
     before = ordinal;
     ordinal = needed.first(common != nullptr ? common->first_wanted(ordinal) : ordinal);
   }
-  while (!wire::in_share(ordinal, share)) {
+  while (!share.has(ordinal)) {
     ++ordinal;
   }
   return ordinal;
@@ -108,7 +108,7 @@ Status Subscription::credit(std::uint64_t limit, std::uint64_t consumed, const w
   progress_.credit = limit;
   limit_ = std::max(limit_, limit);
   if (pace_ == Pace::follow) {
-    progress_.share = wanted.share;
+    progress_.share.ask_for(wanted.share);
   }
   progress_.needed = {consumed, wanted.every};
   if (const std::uint64_t next = progress_.needed.first(next_); offset_ == 0 && next > next_) {
@@ -130,7 +130,11 @@ Status Subscription::credit(std::uint64_t limit, std::uint64_t consumed, const w
 // ---- what is due ----
 
 bool Subscription::has_step() const {
-  return !over_ && told_accepted_ && next_ < limit_ && next_ < served_->published();
+  const std::uint64_t there = served_->published();
+  if (over_ || !told_accepted_ || next_ >= limit_ || next_ >= there) {
+    return false;
+  }
+  return offset_ > 0 || served_->ended() || !progress_.share.keeps(next_, there, limit_, progress_.needed);
 }
 
 Subscription::Due Subscription::due() const {
@@ -149,7 +153,7 @@ Subscription::Due Subscription::due() const {
   const bool last = served_->ended();
   const std::uint64_t there = served_->published();
   if (next_ < there) {
-    if (next_ < limit_) {
+    if (has_step()) {
       return common_ && offset_ == 0 && common_->others_first(next_) ? Due::nothing : Due::step;
     }
     return told_published_ < limit_ && told_published_ < there ? Due::news : Due::nothing;
@@ -158,7 +162,7 @@ Subscription::Due Subscription::due() const {
 }
 
 bool Subscription::waits() const {
-  return !over_ && refusal_.ok() && told_accepted_ && !told_end_ && next_ < limit_ && next_ >= served_->published();
+  return !over_ && refusal_.ok() && told_accepted_ && !told_end_ && next_ < limit_ && !has_step();
 }
 
 bool Subscription::ready() const {
@@ -296,7 +300,8 @@ std::uint64_t Subscription::safe_next() {
   progress_.published_at_begin = there.published;
   if (const std::uint64_t wanted = first_wanted(next_, common_.get(), progress_.share, progress_.needed);
       wanted > next_) {
-    return std::min(wanted, there.published);
+    const bool keep = !ended && progress_.share.first(next_, progress_.needed) >= there.published;
+    return std::min(wanted, keep ? there.published - 1 : there.published);
   }
   if (pace_ == Pace::follow && (ended || next_ >= there.oldest + margin / 2)) {
     return next_;
@@ -308,10 +313,10 @@ std::uint64_t Subscription::safe_next() {
     most = common_->begun_from(next_, *this);
   }
   const std::uint64_t newest = there.published - 1;
-  if (progress_.share < wire::whole_share) {  // what is left out by the share gives time; a short jump is enough
-    return std::max(
-        next_, std::min({first_wanted(there.oldest + margin / 2 + 1, common_.get(), progress_.share, progress_.needed),
-                         newest + 1, most}));
+  if (!progress_.share.whole()) {  // what is left out by the share gives time; a short jump is enough
+    const std::uint64_t end = there.oldest + margin / 2 + 1;
+    const std::uint64_t wanted = first_wanted(end, common_.get(), progress_.share, progress_.needed);
+    return std::max(next_, std::min({wanted <= newest ? wanted : std::min(end, newest), most}));
   }
   const std::uint64_t safe =
       pace_ == Pace::latest ? progress_.needed.last(newest) : std::min(there.oldest + margin, newest);

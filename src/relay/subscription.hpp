@@ -11,12 +11,12 @@
 #include "channel/channel.hpp"
 #include "layout/copy_plan.hpp"
 #include "relay/common_steps.hpp"
+#include "relay/sent_share.hpp"
 #include "relay/served_file.hpp"
 #include "series/needed_steps.hpp"
 #include "series/part.hpp"
 #include "series/slot_protocol.hpp"
 #include "wire/relay_messages.hpp"
-#include "wire/step_share.hpp"
 
 namespace couplet::relay {
 
@@ -137,11 +137,11 @@ class Subscription {
   Pace pace_ = Pace::every_step;
   std::shared_ptr<CommonSteps> common_;  // nullptr: it shares no steps
   struct Progress {
-    std::uint64_t published_at_begin = 0;     // for the step that is being sent
-    std::uint64_t margin = 1;                 // a follower keeps this distance from what is overwritten next
-    std::uint32_t share = wire::whole_share;  // the part of the steps for which the reader has asked
-    series::NeededSteps needed;               // what the reader has said
-    std::uint64_t credit = 0;                 // the limit that the reader has given; a jump may have moved limit_ on
+    std::uint64_t published_at_begin = 0;  // for the step that is being sent
+    std::uint64_t margin = 1;              // a follower keeps this distance from what is overwritten next
+    SentShare share;                       // the part of the steps for which the reader has asked
+    series::NeededSteps needed;            // what the reader has said
+    std::uint64_t credit = 0;              // the limit that the reader has given; a jump may have moved limit_ on
     std::uint64_t jump_window = 0;
     std::uint64_t steps_at_wait = UINT64_MAX;  // pushed_steps when a jump last led beyond the credit
   };

@@ -21,6 +21,18 @@ std::uint32_t possible_share(const std::vector<Source>& sources) {
   return least;
 }
 
+bool share_has_doubled(const std::vector<Source>& sources) {
+  std::uint32_t wanted = wire::whole_share;
+  std::uint32_t possible = wire::whole_share;
+  for (const Source& source : sources) {
+    if (const Relayed* const relayed = source.part->relayed()) {
+      wanted = std::min(wanted, relayed->wanted_share);
+      possible = std::min(possible, relayed->possible_share);
+    }
+  }
+  return wanted < wire::whole_share && possible >= std::min(wire::whole_share, 2 * wanted);
+}
+
 std::uint64_t known_steps(const std::vector<Source>& sources) {
   std::uint64_t most = 0;
   for (const Source& source : sources) {

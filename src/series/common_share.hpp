@@ -14,6 +14,9 @@ namespace couplet::series {
 
 // Returns the largest share that every source can send; whole_share if nothing is lost.
 [[nodiscard]] std::uint32_t possible_share(const std::vector<Source>& sources);
+// Returns true if every source can send at least twice the share that it was asked for: the links bring nothing at
+// present, although steps wait.
+[[nodiscard]] bool share_has_doubled(const std::vector<Source>& sources);
 // Returns how many steps are published, as far as any source knows.
 [[nodiscard]] std::uint64_t known_steps(const std::vector<Source>& sources);
 // Asks the relays for this share, and says how many steps are published, and from where on what has come is kept

@@ -127,7 +127,9 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
       }
       view.outlook = end_.look(view.sight, *attachment_);
       view.disturbed = agreement_.disturbed();
-      if (view.outlook == Outlook::waiting && view.disturbed.ok()) {
+      if (view.outlook == Outlook::waiting && view.disturbed.ok() && may_take_more()) {
+        view.outlook = Outlook::steps;
+      } else if (view.outlook == Outlook::waiting && view.disturbed.ok()) {
         const Source& awaited = attachment_->sources()[view.sight.awaited()];
         COUPLET_TRY(awaited.part->sleep(waiting, view.sight.ended ? published_in(awaited) + 1 : target));
         continue;
@@ -148,6 +150,12 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
     advise(view, at_least);
     return view;
   }
+}
+
+// Returns true if the ranks should agree on a larger share of the steps now: with the present one nothing comes.
+bool Reader::may_take_more() {
+  const auto& sources = attachment_->sources();
+  return takes_what_comes(options_) && share_has_doubled(sources) && possible_share(sources) > following_.offered_share;
 }
 
 // Lets a follower begin so far ahead that, by its pace, the writer does not overtake its copies.
@@ -177,6 +185,9 @@ std::uint64_t Reader::most_wanted() const noexcept {
 // The members exchange what they see. All continue with the same ordinals: up to the smallest number that is published
 // for all, and from the largest position of any rank on.
 Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to) {
+  if (view) {
+    following_.offered_share = possible_share(attachment_->sources());
+  }
   if (agreement_.alone()) {
     COUPLET_TRY(view.status());
     if (attachment_->sources().size() > 1) {
@@ -198,7 +209,7 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
                                            ~bounded(at_least),
                                            bounded(up_to),
                                            own.over ? 0 : 1,
-                                           view ? possible_share(attachment_->sources()) : wire::whole_share,
+                                           view ? following_.offered_share : wire::whole_share,
                                            view ? ~bounded(known_steps(attachment_->sources())) : 0,
                                            view ? ~bounded(most_wanted()) : ~0,
                                            own.outlook == Outlook::ended && end_.is_patient() ? 0 : 1};

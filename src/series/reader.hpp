@@ -95,6 +95,7 @@ class Reader {
   struct Following {
     Pace pace;
     LinksWait links;
+    std::uint32_t offered_share = wire::whole_share;  // what this rank could take when the ranks last agreed
   };
   struct Plan {  // what the ranks have agreed for one turn; its ordinals are in choices_
     Outlook outlook = Outlook::waiting;
@@ -132,6 +133,7 @@ class Reader {
   Result<View> look_for_steps(const Request& request, std::uint64_t kept, ReadLimit& limit);
   Result<View> wait_for(std::uint64_t at_least, ReadLimit& limit);
   Status note_sight(View& view);
+  [[nodiscard]] bool may_take_more();
   void advise(View& view, std::uint64_t at_least) const;
   [[nodiscard]] std::uint64_t most_wanted() const noexcept;
   Result<Plan> agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to);

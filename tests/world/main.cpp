@@ -28,7 +28,7 @@ namespace world {
 namespace {
 
 // Time of the processor for one world. A process that makes no call for so long is taken for one that never will.
-constexpr int max_processor_s = 60;
+constexpr int max_processor_s = 150;
 constexpr std::size_t max_text_bytes = 1 << 16;
 
 struct Options {

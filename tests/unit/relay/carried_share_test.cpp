@@ -51,6 +51,23 @@ class Link {
   std::uint64_t next_ = 0;
 };
 
+// Returns what a link that brings one of four steps has found, and was told. 64 steps are published.
+CarriedShare share_of_a_quarter() {
+  CarriedShare share(slots);
+  share.tell(whole_share / 4, 0);
+  for (std::uint64_t published = 4; published <= 64; published += 4) {
+    share.step_came(published - 4, published, published);
+  }
+  EXPECT_LT(share.share(), whole_share / 3);
+  share.tell(share.share(), 64);
+  return share;
+}
+
+// Looks when nothing waits: what was published has come, or was left out.
+void look_at(CarriedShare& share, std::uint64_t now_ns, std::uint64_t published, bool under_way) {
+  share.look(now_ns, published, published, under_way);
+}
+
 TEST(CarriedShare, ALinkThatIsFastEnoughCarriesAllSteps) {
   Link link(0.9);
   EXPECT_GE(link.run(500), 499);
@@ -75,18 +92,35 @@ TEST(CarriedShare, TheShareGrowsToAllStepsWhenTheLinkIsFastAgain) {
 }
 
 // Fault: the share grew with the steps that came, and these are few if the share is small and the writer slow.
-TEST(CarriedShare, AWriterThatIsMuchSlowerThanBeforeIsFollowedWithinASecond) {
+TEST(CarriedShare, AWriterThatIsMuchSlowerThanBeforeIsFollowedWithinTwoSeconds) {
   constexpr std::uint64_t second_ns = 1'000'000'000;
-  CarriedShare share(slots);
-  share.tell(wire::min_share, 1000);
+  CarriedShare share = share_of_a_quarter();
   std::uint64_t now_ns = second_ns;
-  std::uint64_t published = 1000;
-  share.look(now_ns, published, false);
-  for (const auto end_ns = now_ns + second_ns; now_ns < end_ns; now_ns += second_ns / 20) {
-    share.look(now_ns, ++published, false);
+  std::uint64_t published = 64;
+  look_at(share, now_ns, published, false);
+  for (const auto end_ns = now_ns + 2 * second_ns; now_ns < end_ns; now_ns += second_ns / 20) {
+    look_at(share, now_ns, ++published, false);
     share.tell(share.share(), published);
   }
   EXPECT_EQ(share.share(), whole_share);
+}
+
+// Fault (chaos seed 22300081): the share grew only while new steps were published.
+TEST(CarriedShare, StepsThatWaitWhileTheWriterPausesAreAskedForWithinASecond) {
+  constexpr std::uint64_t second_ns = 1'000'000'000;
+  CarriedShare share = share_of_a_quarter();
+  const std::uint32_t before = share.told();
+  std::uint64_t now_ns = second_ns;
+  const auto look_for_a_second = [&](std::uint64_t arrived) {
+    for (const auto end_ns = now_ns + second_ns; now_ns < end_ns; now_ns += second_ns / 20) {
+      share.look(now_ns, 64, arrived, false);
+      share.tell(share.share(), 64);
+    }
+  };
+  look_for_a_second(64);
+  EXPECT_EQ(share.told(), before) << "there is nothing to ask for";
+  look_for_a_second(62);
+  EXPECT_EQ(share.told(), whole_share);
 }
 
 // Faults (chaos seed 910062): a step that came before the others of a team had doubled their share, too, took the
@@ -100,10 +134,10 @@ TEST(CarriedShare, AStepThatComesFirstDoesNotTakeALargerShareBack) {
   for (int step = 0; step < 4; ++step) {  // one of eight, each of them the newest one when it comes
     published += 8;
     share.step_came(published - 1, published, published);
-    share.look(now_ns += 8 * look_ns, published, false);
+    look_at(share, now_ns += 8 * look_ns, published, false);
   }
   for (int look = 0; look < 3; ++look) {
-    share.look(now_ns += look_ns, ++published, false);
+    look_at(share, now_ns += look_ns, ++published, false);
   }
   const std::uint32_t doubled = share.share();
   ASSERT_GE(doubled, whole_share / 4);
@@ -123,13 +157,13 @@ TEST(CarriedShare, ALinkOnWhichAStepIsUnderWayIsNotIdle) {
   const std::uint32_t small = share.share();
   ASSERT_LT(small, whole_share / 2);
   std::uint64_t now_ns = second_ns;
-  share.look(now_ns, published, false);
+  look_at(share, now_ns, published, false);
   for (int look = 0; look < 20; ++look) {
-    share.look(now_ns += second_ns / 4, ++published, true);
+    look_at(share, now_ns += second_ns / 4, ++published, true);
   }
   EXPECT_EQ(share.share(), small);
   for (int look = 0; look < 4; ++look) {
-    share.look(now_ns += second_ns / 4, ++published, false);
+    look_at(share, now_ns += second_ns / 4, ++published, false);
   }
   EXPECT_GT(share.share(), small);
 }

@@ -43,6 +43,7 @@ class Links {
         const std::size_t link = frame.header.context == number[0] ? 0 : 1;
         granted[link] = frame.header.first;
         needed[link] = frame.header.second;
+        share[link] = wire::decode_wanted(frame.header.tag).value().share;
       }
     }
     then();
@@ -66,6 +67,7 @@ class Links {
   std::array<std::uint64_t, 2> first_ordinal{};
   std::array<std::uint64_t, 2> granted{};  // ordinals below it may be sent
   std::array<std::uint64_t, 2> needed{};   // ordinals below it are not needed
+  std::array<std::uint32_t, 2> share{};    // the part of the steps for which the reader has asked
 };
 
 universe::SeriesRecord record_of(std::uint64_t slots) {
@@ -323,6 +325,50 @@ TEST(RelayLinksOfATeam, TheOtherRanksAreToldWhatOneHasLost) {
   follow(0);
   other.join();
   EXPECT_TRUE(told);
+}
+
+// Fault (chaos seed 22300081): a team that was sent a share of the steps, and waited, asked for no larger one while the
+// writer paused, although newer steps were there.
+TEST(RelayLinksOfATeam, StepsThatWaitWhileTheWriterPausesAreAskedFor) {
+  constexpr std::uint64_t first_lost = 6;
+  constexpr std::uint64_t next = 8;
+  testing::SeriesWorld world;
+  std::array<Links, 2> links{Links(world, 1), Links(world, 2)};
+  ASSERT_TRUE(links[0].environment.registry().announce(record_of(16), soon()).ok());
+  testing::TeamRoom room{2};
+  std::array<testing::ThreadTeam, 2> teams{testing::ThreadTeam(room, 0), testing::ThreadTeam(room, 1)};
+  const auto follow = [&](std::size_t rank) {
+    series::ReaderOptions options;
+    options.mode = series::Mode::follow;
+    options.box = rank == 0 ? box_of(0, cut, 0, columns) : box_of(cut, rows, 0, columns);
+    auto reader = series::Reader::open(links[rank].environment, teams[rank], "eta", options, soon());
+    ASSERT_TRUE(reader.ok()) << reader.status().text();
+    series::Batch batch;
+    for (std::uint64_t ordinal = 0; ordinal < first_lost; ++ordinal) {
+      links[rank].bring(rank, ordinal);
+      ASSERT_TRUE((*reader)->read(1, 1, soon(), {}, batch).ok());
+    }
+    links[rank].environment.relay().say(RelayKind::news, links[rank].number[rank], 2 * next);
+    links[rank].lose(rank, first_lost, next);
+    ASSERT_EQ((*reader)->read(1, 1, 0, {}, batch).code(), Code::not_yet);
+    links[rank].then = [&, rank, brought = false]() mutable {
+      if (links[rank].share[rank] == wire::whole_share && !brought) {
+        brought = true;
+        links[rank].bring(rank, next);
+      }
+    };
+    ASSERT_EQ((*reader)->read(1, 1, 0, {}, batch).code(), Code::not_yet);
+    links[rank].environment.poll();
+    links[rank].hear();
+    ASSERT_GT(links[rank].share[rank], 0U);
+    ASSERT_LT(links[rank].share[rank], wire::whole_share) << "the link has lost steps";
+    const Status status = (*reader)->read(1, 1, soon(), {}, batch);
+    ASSERT_TRUE(status.ok()) << status.text();
+    EXPECT_EQ(batch.steps[0], static_cast<std::int64_t>(next));
+  };
+  std::thread other([&] { follow(1); });
+  follow(0);
+  other.join();
 }
 
 }  // namespace

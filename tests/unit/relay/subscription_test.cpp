@@ -112,6 +112,59 @@ TEST_F(RelaySubscription, AFollowerIsSentTheStepsOfItsShare) {
   EXPECT_GT(came.size(), 12U);
 }
 
+// Fault (chaos seed 22300081): while the writer paused, the steps behind the last one of the share counted as lost.
+TEST_F(RelaySubscription, StepsBehindTheShareAreSentIfItIsRaisedWhileTheWriterPauses) {
+  constexpr std::int32_t share = 26000;
+  const auto writer = create(16);
+  Connection& reader = connect();
+  auto begin = wish();
+  begin.window = 16;
+  put(*writer, 0);
+  ASSERT_EQ(ask(reader, 1, begin).size(), 2U);
+  reader.say(RelayKind::credit, 1, 40, 1, share);
+  settle();
+  std::uint64_t last = 8;
+  while (wire::in_share(last, share) || wire::in_share(last - 1, share)) {
+    ++last;
+  }
+  for (std::uint64_t ordinal = 1; ordinal <= last; ++ordinal) {
+    put(*writer, static_cast<std::int64_t>(ordinal));
+    settle();
+  }
+  const auto before = reader.take();
+  EXPECT_EQ(Connection::kind_of(before.back()), RelayKind::news);
+  EXPECT_EQ(before.back().header.first, last + 1) << "the reader knows that there are more";
+  reader.say(RelayKind::credit, 1, 40, 1, wire::encode_wanted({wire::whole_share, 1}));
+  settle();
+  const auto after = reader.take();
+  ASSERT_EQ(after.size(), 2U);
+  for (std::size_t at = 0; at < after.size(); ++at) {
+    EXPECT_EQ(Connection::kind_of(after[at]), RelayKind::step);
+    EXPECT_EQ(after[at].header.first, last - 1 + at);
+  }
+}
+
+// If the credit ends before the next step of the share, the reader must hear of what passes, to give more.
+TEST_F(RelaySubscription, WithLittleCreditOnlyTheNewestStepBehindTheShareIsKept) {
+  const auto writer = create(16);
+  Connection& reader = connect();
+  auto begin = wish();
+  begin.window = 2;
+  put(*writer, 0);
+  ASSERT_EQ(ask(reader, 1, begin).size(), 2U);
+  reader.say(RelayKind::credit, 1, 4, 1, wire::min_share);
+  settle();
+  for (std::int64_t step = 1; step < 4; ++step) {
+    put(*writer, step);
+    settle();
+  }
+  std::uint64_t lost_end = 0;
+  for (const auto& frame : reader.take()) {
+    lost_end = Connection::kind_of(frame) == RelayKind::lost ? frame.header.second : lost_end;
+  }
+  EXPECT_EQ(lost_end, 3U);
+}
+
 TEST_F(RelaySubscription, AStepThatItsReaderNoLongerNeedsIsNotSentToItsEnd) {
   start({.piece_bytes = 16});
   const auto writer = create(8);
