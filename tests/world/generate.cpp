@@ -222,6 +222,12 @@ Plan Plan::generate(std::uint64_t seed) {
     const double time_s = static_cast<double>(random.chance(0.5) ? random.below(50) : random.below(4000)) / 1e3;
     add_fault(plan, random, time_s);
   }
+  // The hub is on node 2 or 0, and has to be reached.
+  if (Random walls(seed ^ 0x3a110U); walls.chance(0.15)) {
+    const bool back = plan.hub_node == 2 && walls.chance(0.5);
+    const double time_s = walls.chance(0.5) ? 0 : static_cast<double>(walls.below(3000)) / 1e3;
+    plan.faults.push_back({time_s, make("wall", back ? "1-0" : "0-1")});
+  }
   return plan;
 }
 

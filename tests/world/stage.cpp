@@ -253,6 +253,9 @@ void Stage::carry_out(const Fault& fault) {
     if (what.verb == "cut") {
       network().cut(one, other);
       harms.push_back({"cut", what.object, kernel_.now(), never});
+    } else if (what.verb == "wall") {
+      network().wall(one, other);
+      harms.push_back({"wall", what.object, kernel_.now(), never});
     } else if (what.verb == "heal") {
       network().heal(one, other);
       for (Harm& harm : harms) {

@@ -122,7 +122,9 @@ void Network::try_connect(const std::shared_ptr<Stream>& caller) {
     return;
   }
   const auto target = listener(caller->other);
-  if (!target) {
+  if (walls_.contains({caller->own.node, caller->other.node})) {
+    caller->abort(EHOSTUNREACH);
+  } else if (!target) {
     caller->abort(ECONNREFUSED);
   } else if (target->callers_.size() >= target->backlog_) {
     kernel->at(kernel->now() + retry_ns, later);

@@ -83,6 +83,8 @@ class Network {
   [[nodiscard]] bool is_cut(int one, int other) const;
   void cut(int one, int other);
   void heal(int one, int other);
+  // From now on, the first node reaches no listener on the other one. Connections that there are stay.
+  void wall(int from, int to) { walls_.insert({from, to}); }
   // Ends every connection between the two nodes at once, as `ss -K` does.
   void reset(int one, int other);
   [[nodiscard]] Nanoseconds latency(int from, int to) const;
@@ -102,6 +104,7 @@ class Network {
   void look_for_timeouts(int one, int other);
 
   std::map<Cable, Nanoseconds> cuts_;
+  std::set<std::pair<int, int>> walls_;
   std::vector<std::weak_ptr<Stream>> streams_;
   std::map<Place, std::weak_ptr<Stream>> listeners_;
   std::uint16_t next_port_ = 40'000;
