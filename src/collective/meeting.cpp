@@ -170,7 +170,8 @@ std::vector<std::int32_t> Meeting::awaited(std::uint64_t call) const {
   for (const Child& child : children_) {
     if (!has_come(child) || child.call != call) found.push_back(child.rank);
   }
-  if (found.empty() && parent_ >= 0) found.push_back(parent_);
+  // Once the parent was greeted, its answer is awaited, also if a child has gone on to a later creation meanwhile.
+  if (parent_ >= 0 && (found.empty() || greeted_call_ == call)) found.push_back(parent_);
   return found;
 }
 
