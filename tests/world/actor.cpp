@@ -60,6 +60,8 @@ class Actor {
   void close(const Action& action);
   void send(const Action& action);
   void receive(const Action& action);
+  couplet_group* group_of(const std::string& programs);
+  void sum(const Action& action);
   bool wait_for(Flow& flow, const Action& action, const char* verb, couplet_message* message);
   [[nodiscard]] SeriesContents contents(const std::string& name) const {
     return {plan_.seed, chaos::hash_of(name.c_str())};
@@ -385,10 +387,75 @@ void Actor::receive(const Action& action) {
   }
 }
 
+// Makes the group of all ranks of these programs, "left+right".
+couplet_group* Actor::group_of(const std::string& programs) {
+  std::vector<std::int32_t> ranks;
+  for (const Role& role : plan_.roles) {
+    std::int32_t rank = 0;
+    if (("+" + programs + "+").find("+" + role.program + "+") != std::string::npos &&
+        couplet_universe_find_rank(universe_, role.program.c_str(), role.rank, &rank) == COUPLET_OK) {
+      ranks.push_back(rank);
+    }
+  }
+  couplet_group* group = nullptr;
+  Call& call = begin("group", programs, -1);
+  call.number = static_cast<std::int64_t>(ranks.size());
+  end(call,
+      couplet_group_create(universe_, programs.c_str(), ranks.data(), static_cast<std::int32_t>(ranks.size()), &group));
+  return group;
+}
+
+// Adds numbers that show whether all members are in the same round. After an error, and at the beginning, the members
+// first agree on the number of the next round. If one of them is lost, they make the group again.
+void Actor::sum(const Action& action) {
+  couplet_collective_options options;
+  couplet_collective_options_init(&options);
+  options.timeout_s = action.real("timeout", -1);
+  couplet_group* group = nullptr;
+  bool agreed = false;
+  std::uint64_t round = 0;
+  std::uint64_t members = 0;
+  Nanoseconds progress = kernel->now();
+  for (std::int64_t done = 0;
+       done < action.whole("rounds", 5) && seconds_since(progress) < action.real("patience", 12);) {
+    if (group == nullptr) {
+      group = group_of(action.object);
+      members = static_cast<std::uint64_t>(life_.calls.back().number);
+      if (group == nullptr) {
+        return;
+      }
+    }
+    const std::uint64_t own[3] = {agreed ? 1 : round, round, round * round};
+    std::uint64_t all[3] = {};
+    Call& call = begin(agreed ? "sum" : "agree", action.object, options.timeout_s);
+    call.number = static_cast<std::int64_t>(round);
+    const auto status = end(call, couplet_allreduce(group, own, all, agreed ? 3 : 1, COUPLET_UINT64,
+                                                    agreed ? COUPLET_OPERATION_SUM : COUPLET_OPERATION_MAX, &options));
+    if (status == COUPLET_OK) {
+      call.intact = !agreed || (all[0] == members && all[1] == members * round && all[2] == members * round * round);
+      round = agreed ? round + 1 : all[0];
+      done += agreed ? 1 : 0;
+      agreed = true;
+      progress = kernel->now();
+    } else {
+      ++round;
+      agreed = false;
+      if (status == COUPLET_ERROR_PEER_LOST) {
+        couplet_group_free(group);
+        group = nullptr;
+        sleep_s(0.1);
+      }
+    }
+    if (const double pause_s = action.real("pause", 0); pause_s > 0) {
+      sleep_s(pause_s);
+    }
+  }
+}
+
 bool Actor::carry_out(const Action& action) {
   static const std::map<std::string, void (Actor::*)(const Action&)> verbs = {
-      {"create", &Actor::create}, {"put", &Actor::put},   {"open", &Actor::open},      {"read", &Actor::read},
-      {"close", &Actor::close},   {"send", &Actor::send}, {"receive", &Actor::receive}};
+      {"create", &Actor::create}, {"put", &Actor::put},   {"open", &Actor::open},       {"read", &Actor::read},
+      {"close", &Actor::close},   {"send", &Actor::send}, {"receive", &Actor::receive}, {"sum", &Actor::sum}};
   if (action.verb == "join") {
     return join(action);
   }

@@ -9,6 +9,10 @@
 namespace world {
 namespace {
 
+bool is_collective(const Call& call) {
+  return call.verb == "sum" || call.verb == "agree";
+}
+
 class Checker {
  public:
   Checker(const Plan& plan, const History& history) : plan_(plan), history_(history) {}
@@ -29,6 +33,7 @@ class Checker {
   void check_progress(const Life& life);
   [[nodiscard]] std::uint64_t published_before(const std::string& series, Nanoseconds time_ns) const;
   void check_messages(const Life& life);
+  void check_collective(const Life& life, const Call& call);
   [[nodiscard]] const Life* writer_of(const std::string& series, std::uint64_t life, int rank) const;
 
   const Plan& plan_;
@@ -71,6 +76,9 @@ void Checker::check_calm(const Life& life, const Call& call) {
   if (call.verb == "open" && in_calls && writer_makes_few_calls_after(call.begin_ns)) {
     return;
   }
+  if (is_collective(call) && call.timeout_s >= 0) {
+    return;  // a member that gives up fails the call, or the next one, at all others
+  }
   if (plan_.faults.empty() && call.ended() && call.status < 0 && !held_up) {
     report("strange-error", life, call, std::string(couplet_status_name(call.status)) + ": " + call.text);
   }
@@ -112,7 +120,8 @@ Nanoseconds Checker::fellows_join(const Life& life, const Call& call) const {
   Nanoseconds longest = 0;
   for (const Life& fellow : history_.lives) {
     for (const Call& join : fellow.calls) {
-      const bool counts = fellow.role->program == life.role->program && &fellow != &life && join.verb == "join";
+      const bool counts = (fellow.role->program == life.role->program || is_collective(call)) && &fellow != &life &&
+                          join.verb == "join";
       const Nanoseconds from_ns = std::max(join.begin_ns, call.begin_ns);
       const Nanoseconds until_ns = std::min(std::min(join.end_ns, fellow.end_ns), end_ns);
       longest = std::max(longest, counts && until_ns > from_ns ? until_ns - from_ns : Nanoseconds{0});
@@ -130,7 +139,7 @@ void Checker::check_time(const Life& life, const Call& call) {
   const Nanoseconds stopped_ns =
       call.ended() ? call.stopped_ns : life.process->stopped_ns - std::min(call.stopped_ns, life.process->stopped_ns);
   const double took_s = (static_cast<double>(end_ns - call.begin_ns) - static_cast<double>(stopped_ns)) / 1e9;
-  const bool collective = life.role->size > 1;
+  const bool collective = life.role->size > 1 || is_collective(call);
   const double slack_s = (call.verb == "join" || call.verb == "open" || collective ? 8.0 : 1.0) +
                          static_cast<double>(stops_of_job(life) + fetches_wait(life, call)) / 1e9 +
                          (collective ? static_cast<double>(fellows_join(life, call)) / 1e9 : 0);
@@ -153,9 +162,14 @@ void Checker::check_culprit(const Life& life, const Call& call) {
   if (call.status != COUPLET_ERROR_PEER_LOST || !call.ended()) {
     return;
   }
+  // A collective call that another member has revoked names that member first.
+  std::string text = call.text;
+  while (text.starts_with("revoked by ") && text.find("): ") != std::string::npos) {
+    text.erase(0, text.find("): ") + 3);
+  }
   for (const Life& other : history_.lives) {
     const std::string name = "program '" + other.role->program + "' rank " + std::to_string(other.role->rank) + " ";
-    if (call.text.find(name) == std::string::npos || other.number != 0) {
+    if (text.find(name) == std::string::npos || other.number != 0) {
       continue;
     }
     const bool left = std::any_of(other.calls.begin(), other.calls.end(), [&](const Call& each) {
@@ -329,12 +343,27 @@ void Checker::check_messages(const Life& life) {
   }
 }
 
+void Checker::check_collective(const Life& life, const Call& call) {
+  const bool may_be =
+      call.status == COUPLET_OK || call.status == COUPLET_ERROR_PEER_LOST ||
+      (call.timeout_s >= 0 && (call.status == COUPLET_ERROR_TIMEOUT || call.status == COUPLET_ERROR_MISMATCH));
+  if (!is_collective(call) || !call.ended()) {
+    return;
+  }
+  if (!may_be) {
+    report("strange-error", life, call, std::string(couplet_status_name(call.status)) + ": " + call.text);
+  } else if (!call.intact) {
+    report("rounds-mixed", life, call, "round " + std::to_string(call.number) + " has a wrong sum");
+  }
+}
+
 std::vector<Finding> Checker::check() {
   for (const Life& life : history_.lives) {
     for (const Call& call : life.calls) {
       check_calm(life, call);
       check_time(life, call);
       check_culprit(life, call);
+      check_collective(life, call);
     }
     check_steps(life);
     check_progress(life);

@@ -133,6 +133,31 @@ void add_talk(Plan& plan, Random& random) {
   add_program(plan, "bob", 1, static_cast<int>(random.below(2)), other);
 }
 
+// Two or three programs whose ranks make collective calls together. They stand beside the others in a world.
+void add_sums(Plan& plan, Random& random) {
+  const char* const names[] = {"left", "right", "third"};
+  const std::uint64_t programs = random.chance(0.3) ? 3 : 2;
+  std::string all;
+  for (std::uint64_t program = 0; program < programs; ++program) {
+    all += (program == 0 ? "" : "+") + std::string(names[program]);
+  }
+  std::map<std::string, std::string> how = {{"rounds", number(random.between(3, 30))}};
+  if (random.chance(0.3)) {
+    how["timeout"] = random.chance(0.5) ? "0.5" : "3";
+  }
+  for (std::uint64_t program = 0; program < programs; ++program) {
+    std::vector<Action> script = {make("join", "")};
+    if (random.chance(0.2)) {
+      script.push_back(make("idle", "", {{"s", milliseconds(random.below(2500))}}));
+    }
+    how["pause"] = milliseconds(random.chance(0.5) ? 0 : random.below(200));
+    script.push_back(make("sum", all, how));
+    script.push_back(make("leave", ""));
+    add_program(plan, names[program], static_cast<int>(random.between(1, 3)), static_cast<int>(random.below(2)),
+                script);
+  }
+}
+
 std::string somebody(const Plan& plan, Random& random) {
   const auto which = random.below(plan.roles.size() + 3);
   if (which < plan.roles.size()) {
@@ -207,6 +232,9 @@ Plan Plan::generate(std::uint64_t seed) {
   }
   if (kind == 0 || kind == 3) {
     add_talk(plan, random);
+  }
+  if (Random sums(seed ^ 0x50350U); plan.job.programs.empty() && sums.chance(0.12)) {
+    add_sums(plan, sums);
   }
   plan.hub_node = random.chance(0.5) ? 2 : 0;
   if (random.chance(0.1)) {
