@@ -222,6 +222,14 @@ def test_every_and_at_least_begin_with_1(solo: couplet.Universe, number: int) ->
             reader.read(number)
 
 
+def test_masked_elements_are_not_put_without_their_mask(solo: couplet.Universe) -> None:
+    """Fault: what lay under the mask was published."""
+    with solo.create_series("eta", (2,), slots=4) as writer:
+        with pytest.raises(couplet.ArgumentError, match="has masked elements, and a series has no mask"):
+            writer.put(np.ma.array([1.0, 2.0], mask=[False, True]), 0)
+        writer.put(np.ma.array([1.0, 2.0]), 1)
+
+
 def test_an_error_of_a_wrong_type_is_a_type_error(solo: couplet.Universe) -> None:
     with pytest.raises(TypeError, match="rank is 1.5"):
         solo.find_rank("solo", 1.5)  # type: ignore[arg-type]
