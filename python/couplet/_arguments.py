@@ -87,6 +87,11 @@ def count(value: Any, name: str, call: str, most: int = MAX_INT64) -> int:
     return whole_number(value, name, call, 0, most)
 
 
+def positive(value: Any, name: str, call: str, most: int = MAX_INT64) -> int:
+    """Returns a whole number from 1 on."""
+    return whole_number(value, name, call, 1, most)
+
+
 def items(values: Any, name: str, call: str, wanted: str) -> list[Any]:
     """Returns the entries of a list. Texts and dicts are none, since their entries are letters and keys."""
     if isinstance(values, list):

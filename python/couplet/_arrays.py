@@ -19,7 +19,7 @@ Fields = Mapping[str, "FieldInfo"]
 
 def arrays_to_put(given: Any, step: int, series: str, fields: Fields) -> list[Any]:
     """Returns the arrays of all boxes of all fields."""
-    if len(fields) == 1 and isinstance(given, np.ndarray):  # nothing is written down that only an error needs
+    if len(fields) == 1 and type(given) is np.ndarray:  # nothing is written down that only an error needs
         (info,) = fields.values()
         if given.dtype == info.dtype and info.box_shapes == (given.shape,):
             return [given]
@@ -36,6 +36,10 @@ def arrays_to_put(given: Any, step: int, series: str, fields: Fields) -> list[An
             raise ArgumentError(f"{where}: {title}{len(own)} arrays for the {len(info.boxes)} boxes of this rank")
         for array, extents in zip(list(own) if several else [own], info.box_shapes, strict=True):
             source = array if hasattr(array, "shape") else _made_array(array, f"{where}: {title}")
+            if isinstance(source, np.ma.MaskedArray) and np.ma.is_masked(source):
+                raise ArgumentError(
+                    f"{where}: {title}the array has masked elements, and a series has no mask; give array.filled(value)"
+                )
             if tuple(source.shape) != extents:
                 raise ShapeError(
                     f"{where}: {title}this rank's box has shape {extents}, the array {tuple(source.shape)}"

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from couplet import _couplet
-from couplet._arguments import MAX_INT32, count, flag, index_list, rank_number, seconds, text, whole_number
+from couplet._arguments import MAX_INT32, count, flag, index_list, positive, rank_number, seconds, text, whole_number
 from couplet._buffers import given
 from couplet._closing import Closing
 
@@ -131,7 +131,7 @@ def _edge(call: str, peer: Any, tag: Any, title: Any, every: Any, offset: Any, v
         rank_number(peer, "peer", call),
         whole_number(tag, "tag", call),
         text(title, "title", call),
-        count(every, "every", call),
+        positive(every, "every", call),
         count(offset, "offset", call),
         flag(variable, "variable", call),
     )

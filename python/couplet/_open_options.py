@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 
-from couplet._arguments import count, flag, real_number, seconds, word
+from couplet._arguments import count, flag, positive, real_number, seconds, word
 
 
 class OpenOptions(TypedDict, total=False):
@@ -67,7 +67,7 @@ _CHECKS: dict[str, Callable[[Any, str, str], Any]] = {
     "local": flag,
     "timeout": seconds,
     "buffer_bytes": count,
-    "every": count,
+    "every": positive,
     "latest": flag,
     "torn": flag,
     "interval": real_number,

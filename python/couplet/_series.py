@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
-from couplet._arguments import MAX_INT32, count, flag, real_number, refuse, seconds, tell, told, whole_number
+from couplet._arguments import MAX_INT32, count, flag, positive, real_number, refuse, seconds, tell, told, whole_number
 from couplet._arrays import arrays_to_fill, arrays_to_put, new_arrays
 from couplet._closing import Closing
 from couplet._elements import dtype_of
@@ -393,7 +393,7 @@ class Reader(Series, Thing):
         try:
             where = self._where
             if type(at_least) is not int or not 0 < at_least <= MAX_INT32:
-                at_least = count(at_least, "at_least", where)
+                at_least = positive(at_least, "at_least", where)
             if up_to is not None:
                 up_to = count(up_to, "up_to", where)
             wait_s = -1.0 if timeout is None else seconds(timeout, "timeout", where)
@@ -432,7 +432,7 @@ class Reader(Series, Thing):
 
     def steps(self, at_least: int) -> Steps:
         """Returns an object that is ready when this reader has at_least steps, for `wait_any` and `Universe.ready`."""
-        return Steps(self, count(at_least, "at_least", f"steps: series '{self.name}'"))
+        return Steps(self, positive(at_least, "at_least", f"steps: series '{self.name}'"))
 
     def _entry(self) -> Entry:
         return self._handle, 1, 0, 0
@@ -447,7 +447,7 @@ class Reader(Series, Thing):
         """
         with told(self._handle.refuse_read):
             end = limit(timeout, self._where)
-            steps = Steps(self, count(at_least, "at_least", self._where))
+            steps = Steps(self, positive(at_least, "at_least", self._where))
             if up_to is not None:
                 up_to = count(up_to, "up_to", self._where)
         pause = 0.001

@@ -11,6 +11,7 @@ Code code_of(int error) noexcept {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
       return Code::no_space;
     case ENOENT:
       return Code::not_found;

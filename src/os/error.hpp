@@ -8,9 +8,9 @@
 
 namespace couplet::os {
 
-// Returns, for example, "<what>: No such file or directory". The codes are no_space (ENOSPC, EDQUOT), not_found
-// (ENOENT), exists (EEXIST), memory (ENOMEM), limit (EMFILE, ENFILE: open files), unsupported (ENOSYS, EOPNOTSUPP), and
-// otherwise system.
+// Returns, for example, "<what>: No such file or directory". The codes are no_space (ENOSPC, EDQUOT; EFBIG: no
+// file can be that large), not_found (ENOENT), exists (EEXIST), memory (ENOMEM), limit (EMFILE, ENFILE: open files),
+// unsupported (ENOSYS, EOPNOTSUPP), and otherwise system.
 [[nodiscard]] Status system_failure(int error, const std::string& what);
 
 // Makes the call again for as long as signals interrupt it.

@@ -104,6 +104,22 @@ def test_a_coupled_run(run: Run) -> None:
     assert (run.folder / "log/nowcast").read_text() == "steps 50\n"
 
 
+LOST = """\
+import couplet, os
+universe = couplet.join("ocean")
+universe.create_series("eta", (4, 6), "float64")
+os._exit(0)
+"""
+
+
+def test_a_run_that_has_lost_a_rank_does_not_end_well(run: Run) -> None:
+    run.write(ocean=LOST)
+    status, output = run.finish()
+    assert status == 1, output
+    assert "ocean rank 0 is lost" in output
+    assert "failed with exit status 1, and ocean rank 0 was lost," in output.splitlines()[-1]
+
+
 def test_links_of_the_settings_are_those_of_the_programs(run: Run) -> None:
     joined = "import couplet, numpy\nuniverse = couplet.join({})\ngroup = universe.group\n"
     ocean = joined.format('"ocean"') + "group.Send(numpy.ones(1), 1, tag=1)\ngroup.Recv(numpy.zeros(1), 1, tag=2)\n"
@@ -312,6 +328,31 @@ def test_it_is_said_for_whom_a_writer_waited(run: Run) -> None:
         assert process.returncode == 0, output
     assert re.search(r"eta.*\d\.\d s +\d+\.\d s for nowcast\.0", shown), shown
     assert re.search(r"series 'eta': ocean waited \d+\.\d s in \d+ waits?, \d+\.\d s for nowcast\.0", output), output
+
+
+BRIEF_READER = (
+    SLOW_READER.split("with couplet")[0]
+    + """\
+with couplet.join("nowcast") as universe:
+    series = universe.open_series("eta")
+    series.read(up_to=1)
+    waiting_with(published=5)
+    time.sleep(1)
+    for batch in series.batches():
+        pass
+"""
+)
+
+
+def test_a_wait_counts_although_the_writer_ends_soon_after_it(run: Run) -> None:
+    """The last line said "waited 0.0 s": nobody looked between the end of the wait and that of the writer."""
+    run.write(ocean=WRITER.replace("range(50)", "range(6)"), nowcast=BRIEF_READER)
+    status, output = run.finish()
+    assert status == 0, output
+    waited = re.search(r"series 'eta': ocean waited (\d+\.\d) s in \d+ waits?, (\d+\.\d) s for nowcast", output)
+    assert waited is not None, output
+    assert float(waited[1]) >= 1.0, output
+    assert float(waited[2]) >= 1.0, output
 
 
 TALKER = """\

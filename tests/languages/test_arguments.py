@@ -210,6 +210,26 @@ def test_truths_and_whole_numbers_of_numpy_are_taken(solo: couplet.Universe) -> 
         assert area.read_elements(np.int64(1), np.int64(2)).tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("number", [0, -1])
+def test_every_and_at_least_begin_with_1(solo: couplet.Universe, number: int) -> None:
+    """Fault: for -1 the error said that 0 is right, and for 0 that 1 is right."""
+    with solo.create_series("eta", (2, 2)) as writer:
+        writer.put(np.zeros((2, 2)), 0)
+        with pytest.raises(couplet.ArgumentError, match=f"every is {number}; it must be at least 1"):
+            solo.open_series("eta", every=number)
+        message = f"at_least is {number}; it must be at least 1"
+        with solo.open_series("eta") as reader, pytest.raises(couplet.ArgumentError, match=message):
+            reader.read(number)
+
+
+def test_masked_elements_are_not_put_without_their_mask(solo: couplet.Universe) -> None:
+    """Fault: what lay under the mask was published."""
+    with solo.create_series("eta", (2,), slots=4) as writer:
+        with pytest.raises(couplet.ArgumentError, match="has masked elements, and a series has no mask"):
+            writer.put(np.ma.array([1.0, 2.0], mask=[False, True]), 0)
+        writer.put(np.ma.array([1.0, 2.0]), 1)
+
+
 def test_an_error_of_a_wrong_type_is_a_type_error(solo: couplet.Universe) -> None:
     with pytest.raises(TypeError, match="rank is 1.5"):
         solo.find_rank("solo", 1.5)  # type: ignore[arg-type]

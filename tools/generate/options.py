@@ -19,6 +19,7 @@ BY_HAND = {"struct_bytes", "start", "stop", "dimensions", "group", "fields", "fi
 # Python combines `from` and `from_step` to start, and calls the type dtype. C++ takes the type from the template
 # argument.
 BY_HAND_IN_PYTHON = {"from", "from_step", "type"}
+POSITIVE_IN_PYTHON = {"every"}
 BY_HAND_IN_CPP = {"type"}
 CPP_ENUMS = {"mode": "Mode", "from": "From", "beyond_newest": "BeyondNewest"}
 NOTE = "Written by tools/generate from include/couplet/couplet_series.h: do not edit (make generate)."
@@ -265,6 +266,8 @@ def check_of(option: Option) -> str:
         return "flag"
     if option.base == "double":
         return "seconds" if option.member.endswith("_s") else "real_number"
+    if option.member in POSITIVE_IN_PYTHON:
+        return "positive"
     return "count" if option.base == "uint64_t" else "whole_number"
 
 

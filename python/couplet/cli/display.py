@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -18,6 +19,18 @@ from couplet.cli.processes import Processes
 
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 _PLAIN_INTERVAL_S = 10.0
+MAX_LOST_NAMED = 8
+
+
+@dataclass(frozen=True)
+class End:
+    """What is said in the last lines of a run."""
+
+    status: int
+    seconds: float
+    waits: list[SeriesView]
+    lost: list[tuple[str, int]]
+    """Program and rank of each member that was lost."""
 
 
 class Display(Protocol):
@@ -31,7 +44,7 @@ class Display(Protocol):
     def event(self, event: dict[str, Any]) -> None: ...
     def update(self, universe: Universe, processes: Processes) -> None: ...
     def failure(self, text: str, tail: list[str]) -> None: ...
-    def done(self, status: int, seconds: float, waits: list[SeriesView]) -> None: ...
+    def done(self, end: End) -> None: ...
 
 
 def describe(event: dict[str, Any]) -> str | None:
@@ -64,6 +77,17 @@ def waits_text(series: SeriesView) -> str:
     """Says how long the writer has waited, and for which reader."""
     waits = "1 wait" if series.wait_count == 1 else f"{series.wait_count} waits"
     return f"waited {series.held_s:.1f} s in {waits}, {series.longest_s:.1f} s for {series.longest_for}"
+
+
+def end_text(end: End) -> str:
+    """Returns the last line of a run: how it has ended, and after how long."""
+    outcome = "all programs ended well" if end.status == 0 else f"failed with exit status {end.status}"
+    if end.lost:
+        ranks = [f"{program} rank {rank}" for program, rank in end.lost[:MAX_LOST_NAMED]]
+        others = len(end.lost) - len(ranks)
+        named = ", ".join(ranks) + (f" and {others} more" if others else "")
+        outcome += f", and {named} {'was' if len(end.lost) == 1 else 'were'} lost,"
+    return f"{outcome} after {end.seconds:.1f} s"
 
 
 class PlainDisplay:
@@ -105,11 +129,10 @@ class PlainDisplay:
         for line in tail:
             self._say(f"    {line}")
 
-    def done(self, status: int, seconds: float, waits: list[SeriesView]) -> None:
-        for series in waits:
+    def done(self, end: End) -> None:
+        for series in end.waits:
             self._say(f"{'couplet':<{self._width}} | series '{series.name}': {series.program} {waits_text(series)}")
-        outcome = "all programs ended well" if status == 0 else f"failed with exit status {status}"
-        self._say(f"{'couplet':<{self._width}} | {outcome} after {seconds:.1f} s")
+        self._say(f"{'couplet':<{self._width}} | {end_text(end)}")
 
 
 class LiveDisplay:
@@ -170,11 +193,10 @@ class LiveDisplay:
         for line in tail:
             self._console.print(f"    {escape(line)}", highlight=False, soft_wrap=True)
 
-    def done(self, status: int, seconds: float, waits: list[SeriesView]) -> None:
-        for series in waits:
+    def done(self, end: End) -> None:
+        for series in end.waits:
             self._prefix("couplet", f"series '{series.name}': {series.program} {waits_text(series)}")
-        outcome = "all programs ended well" if status == 0 else f"failed with exit status {status}"
-        self._prefix("couplet", f"{outcome} after {seconds:.1f} s")
+        self._prefix("couplet", end_text(end))
 
 
 def display_for(console: Console, configuration: Configuration) -> Display:

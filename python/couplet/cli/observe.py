@@ -10,7 +10,7 @@ import os
 import re
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ BYTE_ORDER = 0x01020304
 FIRST_RELAY_PEER = 0x80000000
 HOLDING, RESERVED = 2, 3
 MAX_ORDINAL = (1 << 52) - 1
+MAX_MAPPED_SERIES = 256
+"""How many series files are watched for their last figures; each needs a descriptor."""
 _LOOK_INTERVAL_S = 0.1
 MESSAGE_WAIT_NS, SERIES_HELD_NS, SERIES_READ_WAIT_NS = 20, 33, 35
 _RUN = re.compile(r"[0-9a-f]{16}(-.+)?")
@@ -114,6 +116,8 @@ class SeriesView:
     wait_count: int = 0
     longest_s: float = 0.0
     longest_for: str = ""
+    ended: bool = False
+    """All its files are gone."""
     readers: list[ReaderView] = field(default_factory=list)
 
     @property
@@ -168,34 +172,39 @@ def read_series_file(path: Path) -> SeriesFile | None:
     if file is None:
         return None
     with file:
-        if len(file) < 8192 or struct.unpack_from("=QII", file, 0) != (SERIES_MAGIC, BYTE_ORDER, SERIES_VERSION):
-            return None
-        control, readers_offset = struct.unpack_from("=QQ", file, 32)
-        slots, _stride, step_bytes = struct.unpack_from("=QQQ", file, 64)
-        writer = struct.unpack_from("=i", file, 116)[0]
-        if control + 256 > len(file):
-            return None
-        published, _wake, _word, closed = struct.unpack_from("=QQII", file, control)
-        incarnation = struct.unpack_from("=Q", file, control + 72)[0]
-        wanted, _writer_word, used = struct.unpack_from("=QII", file, control + 128)
-        held_ns, _library_ns, waits, longest_ns, blocker, program = struct.unpack_from("=QQQQQQ", file, control + 208)
-        longest_for = blocker >> 32 if blocker & 0xF == HOLDING else None
-        entries = []
-        for index in range(min(used, 65536)):
-            at = readers_offset + 64 * index
-            if at + 64 > len(file):
-                break
-            owner, consumed, reader = struct.unpack_from("=QQQ", file, at)
-            consumed &= MAX_ORDINAL
-            if owner & 0xF == HOLDING:
-                relayed = struct.unpack_from("=I", file, at + 28)[0] != 0
-                entries.append(ReaderEntry(owner >> 32, consumed, reader, relayed))
-            elif owner & 0xF == RESERVED:
-                entries.append(ReaderEntry(None, consumed, reader))
-        return SeriesFile(
-            _text(file[128:256]), _text(file[256:384]), writer, slots, step_bytes, published, incarnation,
-            closed != 0, wanted != 0, held_ns, waits, longest_ns, longest_for, program, tuple(entries),
-        )  # fmt: skip
+        return series_of(file)
+
+
+def series_of(file: mmap.mmap) -> SeriesFile | None:
+    """Returns the series of a mapped file, or None if it cannot be understood."""
+    if len(file) < 8192 or struct.unpack_from("=QII", file, 0) != (SERIES_MAGIC, BYTE_ORDER, SERIES_VERSION):
+        return None
+    control, readers_offset = struct.unpack_from("=QQ", file, 32)
+    slots, _stride, step_bytes = struct.unpack_from("=QQQ", file, 64)
+    writer = struct.unpack_from("=i", file, 116)[0]
+    if control + 256 > len(file):
+        return None
+    published, _wake, _word, closed = struct.unpack_from("=QQII", file, control)
+    incarnation = struct.unpack_from("=Q", file, control + 72)[0]
+    wanted, _writer_word, used = struct.unpack_from("=QII", file, control + 128)
+    held_ns, _library_ns, waits, longest_ns, blocker, program = struct.unpack_from("=QQQQQQ", file, control + 208)
+    longest_for = blocker >> 32 if blocker & 0xF == HOLDING else None
+    entries = []
+    for index in range(min(used, 65536)):
+        at = readers_offset + 64 * index
+        if at + 64 > len(file):
+            break
+        owner, consumed, reader = struct.unpack_from("=QQQ", file, at)
+        consumed &= MAX_ORDINAL
+        if owner & 0xF == HOLDING:
+            relayed = struct.unpack_from("=I", file, at + 28)[0] != 0
+            entries.append(ReaderEntry(owner >> 32, consumed, reader, relayed))
+        elif owner & 0xF == RESERVED:
+            entries.append(ReaderEntry(None, consumed, reader))
+    return SeriesFile(
+        _text(file[128:256]), _text(file[256:384]), writer, slots, step_bytes, published, incarnation,
+        closed != 0, wanted != 0, held_ns, waits, longest_ns, longest_for, program, tuple(entries),
+    )  # fmt: skip
 
 
 def run_directory(base: Path | None = None) -> Path:
@@ -213,11 +222,41 @@ def entries(directory: Path, pattern: str) -> list[Path]:
         return []
 
 
+class EndedSeries:
+    """Keeps series files mapped from one look to the next. If a file has gone meanwhile, its mapping still has what the
+    writer noted last. The memory of its slots is thus kept until the next look, and no longer.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Path, int], mmap.mmap] = {}
+        self._ended: dict[tuple[Path, int], SeriesFile] = {}
+
+    def look(self, directory: Path) -> list[SeriesFile]:
+        """Returns the series files that were there at an earlier look and are no longer."""
+        before, self._open = self._open, {}
+        for path in entries(directory, "series-*"):
+            try:
+                key = (path, path.stat().st_ino)
+            except OSError:
+                continue
+            file = before.pop(key, None)
+            if file is None and len(self._open) < MAX_MAPPED_SERIES:
+                file = _mapped(path)
+            if file is not None:
+                self._open[key] = file
+        for key, file in before.items():
+            with file:
+                if (ended := series_of(file)) is not None:
+                    self._ended[key] = ended
+        return list(self._ended.values())
+
+
 class Node:
     """One node directory: the part of a universe that runs on this node."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._known: dict[int, Page] = {}
         self._before: dict[str, tuple[float, int]] = {}
 
     @property
@@ -228,25 +267,34 @@ class Node:
         found = (read_page(path) for path in entries(self.directory, "page-*"))
         return [page for page in found if page is not None]
 
-    def series(self) -> list[SeriesView]:
-        """Returns all series that are written on this node, only in their newest incarnations."""
-        files: dict[str, list[SeriesFile]] = {}
+    def series(self, ended: Sequence[SeriesFile] = ()) -> list[SeriesView]:
+        """Returns all series that are written on this node, only in their newest incarnations.
+
+        ``ended``: files that are gone. What they say of waits still counts.
+        """
+        live: dict[str, list[SeriesFile]] = {}
         for path in entries(self.directory, "series-*"):
             if (file := read_series_file(path)) is not None:
-                files.setdefault(file.name, []).append(file)
-        programs = {page.peer: page for page in self.pages()}
-        views = []
-        for name, all_parts in sorted(files.items()):
-            newest = max(part.incarnation for part in all_parts)
-            views.append(self._view(name, [p for p in all_parts if p.incarnation == newest], programs))
-        return views
+                live.setdefault(file.name, []).append(file)
+        gone: dict[str, list[SeriesFile]] = {}
+        for file in ended:
+            gone.setdefault(file.name, []).append(file)
+        # A process may be gone by now, and is still the one for which a writer has waited.
+        self._known.update((page.peer, page) for page in self.pages())
+        return [self._view(name, live.get(name, []), gone.get(name, [])) for name in sorted(live.keys() | gone.keys())]
 
-    def _view(self, name: str, parts: list[SeriesFile], pages: dict[int, Page]) -> SeriesView:
+    def _view(self, name: str, live: list[SeriesFile], gone: list[SeriesFile]) -> SeriesView:
+        newest = max(part.incarnation for part in [*live, *gone])
+        live = [part for part in live if part.incarnation == newest]
+        all_parts = live + [part for part in gone if part.incarnation == newest]
+        parts = live or all_parts
+        pages = self._known
         published = min(part.published for part in parts)
         view = SeriesView(
             name, parts[0].program, published, min(part.slots for part in parts), all(part.closed for part in parts),
-            any(part.writer_waits for part in parts), max(part.held_ns for part in parts) / 1e9,
+            any(part.writer_waits for part in parts), max(part.held_ns for part in all_parts) / 1e9,
             sum(part.step_bytes * min(part.slots, part.published) for part in parts),
+            ended=not live,
         )  # fmt: skip
         behind: dict[tuple[str, int], int] = {}
         names = {name_hash(page.program): page.program for page in pages.values()}
@@ -256,8 +304,8 @@ class Node:
             program = page.program if page else names.get(entry.program_hash, stranger)
             key = (program, page.rank if page else -1)
             behind[key] = max(behind.get(key, 0), published - min(entry.consumed, published))
-        slowest = max(parts, key=lambda part: part.longest_ns)
-        view.wait_count = sum(part.wait_count for part in parts)
+        slowest = max(all_parts, key=lambda part: part.longest_ns)
+        view.wait_count = sum(part.wait_count for part in all_parts)
         view.longest_s = slowest.longest_ns / 1e9
         if view.wait_count:
             page = pages.get(slowest.longest_for) if slowest.longest_for is not None else None
@@ -290,9 +338,11 @@ class Universe:
         self._hub_process = hub_process
         self._base = base
         self._ranks: dict[str, set[int]] = {}
+        self._lost: set[tuple[str, int]] = set()
         self._node: Node | None = None
         self._rates: dict[str, float] = {}
         self._seen: dict[str, SeriesView] = {}
+        self._ended = EndedSeries()
         self._looked = 0.0
 
     def follow(self, hub_process: int) -> None:
@@ -304,14 +354,22 @@ class Universe:
         program, rank = event.get("program"), event.get("rank")
         if not isinstance(program, str) or not isinstance(rank, int):
             return
-        if event.get("event") == "joined":
+        what = event.get("event")
+        if what in ("joined", "rejoined"):
             self._ranks.setdefault(program, set()).add(rank)
-        elif event.get("event") in ("left", "lost"):
+            self._lost.discard((program, rank))
+        elif what in ("left", "lost"):
             self._ranks.get(program, set()).discard(rank)
+        if what == "lost":
+            self._lost.add((program, rank))
 
     def ranks(self) -> dict[str, int]:
         """Returns how many ranks of each program are present."""
         return {program: len(ranks) for program, ranks in self._ranks.items()}
+
+    def lost(self) -> list[tuple[str, int]]:
+        """Returns the program and the rank of each member that is lost and has not joined again."""
+        return sorted(self._lost)
 
     def series(self, expected: dict[str, int | None]) -> list[SeriesView]:
         """Returns the series of this node, with the number of steps that is expected."""
@@ -319,16 +377,12 @@ class Universe:
             self._node = next((n for n in nodes(self._base) if self._kept(n)), None)
             if self._node is None:
                 return []
-        views = self._node.series()
+        views = self._node.series(self._ended.look(self._node.directory))
         for view in views:
             view.expected = expected.get(view.name)
             view.rate = self._rates[view.name] = view.rate or self._rates.get(view.name, 0.0)
-            seen = self._seen.get(view.name)
-            # The reader may be gone by now, so the earlier description is kept.
-            if seen is not None and seen.longest_s == view.longest_s:
-                view.longest_for = seen.longest_for
             self._seen[view.name] = view
-        return views
+        return [view for view in views if not view.ended]
 
     def look(self) -> None:
         """Notes the state that will be gone when all have left; at most every tenth of a second."""

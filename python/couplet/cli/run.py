@@ -11,14 +11,16 @@ from pathlib import Path
 from types import FrameType
 
 from couplet.cli.configuration import Configuration
-from couplet.cli.display import Display
+from couplet.cli.display import Display, End
 from couplet.cli.hub import Hub, HubError
 from couplet.cli.interrupts import ENDING
 from couplet.cli.observe import Universe
 from couplet.cli.processes import Processes, Running
 from couplet.cli.slurm import Site, SlurmError
 
+EXIT_LOST = 1
 EXIT_INTERRUPTED = 130
+_HUB_LOOK_S = 0.05
 GRACE_S = 5.0
 HUB_END_S = 10.0  # for the hub to end, once its own bounds have passed
 
@@ -90,9 +92,7 @@ def _watch(
         if revived := hub.revive():
             display.failure(revived, [])
             universe.follow(hub.process.pid)
-        for event in hub.events():
-            universe.take(event)
-            display.event(event)
+        _take_events(hub, universe, display)
         display.update(universe, processes)
         universe.look()
         if interrupted.number:
@@ -108,11 +108,15 @@ def _watch(
         processes.pump(0.1)
         _report(display, culprit)
         return exit_status(culprit.process.returncode)
+    _take_events(hub, universe, display)
+    display.update(universe, processes)
+    return 0
+
+
+def _take_events(hub: Hub, universe: Universe, display: Display) -> None:
     for event in hub.events():
         universe.take(event)
         display.event(event)
-    display.update(universe, processes)
-    return 0
 
 
 def _judge_absence(configuration: Configuration, display: Display) -> int:
@@ -122,6 +126,24 @@ def _judge_absence(configuration: Configuration, display: Display) -> int:
         what = "none of them has joined the universe; required = false is for programs that do not join"
         display.failure(f"all programs have ended, and {what}: {', '.join(required)}", [])
     return 1 if required else 0
+
+
+def _conclude(configuration: Configuration, hub: Hub, universe: Universe, display: Display) -> int:
+    """Waits for the end of a universe whose programs have all ended with 0, and returns the status of the run.
+
+    The hub may learn only now that a rank was lost: a process can end with 0 and without leaving the universe.
+    """
+    if not universe.ranks():
+        return _judge_absence(configuration, display)
+    deadline = time.monotonic() + configuration.max_linger_s() + HUB_END_S
+    is_over = False
+    while not is_over and time.monotonic() < deadline:
+        is_over = hub.wait(_HUB_LOOK_S)
+        universe.look()
+        _take_events(hub, universe, display)
+    if not is_over:
+        display.failure("the universe is not over although all programs have ended", [hub.log()])
+    return 0 if is_over and not universe.lost() else EXIT_LOST
 
 
 @contextlib.contextmanager
@@ -159,13 +181,11 @@ def _couple(
                 processes.start(program, hub.environment)
             universe = Universe(hub.process.pid)
             status = _watch(processes, relays, hub, universe, display, interrupted)
-            display.done(status, time.monotonic() - started, universe.waits())
-        if status == 0 and not universe.ranks():
-            return _judge_absence(configuration, display)
-        if status == 0 and not hub.wait(configuration.max_linger_s() + HUB_END_S):
-            display.failure("the universe is not over although all programs have ended", [hub.log()])
-            status = 1
-        if status == 0:
+            seconds = time.monotonic() - started
+            if status == 0:
+                status = _conclude(configuration, hub, universe, display)
+            display.done(End(status, seconds, universe.waits(), universe.lost()))
+        if status in (0, EXIT_LOST):
             relays.wait(HUB_END_S)
         return status
     finally:

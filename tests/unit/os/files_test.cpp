@@ -157,6 +157,11 @@ TEST_F(FilesTest, TheKernelReleasesTheLockOfAKilledProcess) {
   EXPECT_FALSE((*probe)->held());
 }
 
+TEST_F(FilesTest, AFileThatIsLargerThanAnyFileCanBeIsALackOfSpace) {
+  const auto file = MappedFile::create(directory_ / "huge", std::size_t{1} << 62);
+  EXPECT_EQ(file.code(), Code::no_space) << file.status().text();
+}
+
 TEST_F(FilesTest, AForkedChildDoesNotKeepItsParentsLock) {
   const std::string path = directory_ / "lock";
   auto lock = LifeLock::take(path);
