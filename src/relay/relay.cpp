@@ -18,6 +18,12 @@ Status Dispatch::arrived(channel::Channel& channel, const wire::FrameHeader& hea
              : fail(Code::protocol, "an answer of a relay, but this process reads no series of other nodes");
 }
 
+void Dispatch::unplaced(channel::Channel& /*channel*/, const wire::FrameHeader& header) {
+  if (remote_ != nullptr) {
+    remote_->unplaced(header);
+  }
+}
+
 void Dispatch::lost(channel::Channel& channel, const Status& why) {
   if (server_ != nullptr) {
     server_->lost(channel);

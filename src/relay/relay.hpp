@@ -24,6 +24,7 @@ class Dispatch final : public channel::FrameHandler {
   [[nodiscard]] std::byte* place(channel::Channel& channel, const wire::FrameHeader& header) override;
   Status arrived(channel::Channel& channel, const wire::FrameHeader& header,
                  std::span<const std::byte> payload) override;
+  void unplaced(channel::Channel& channel, const wire::FrameHeader& header) override;
   void lost(channel::Channel& channel, const Status& why) override;
 
  private:

@@ -165,6 +165,7 @@ std::byte* Remote::place(channel::Channel& channel, const wire::FrameHeader& hea
 Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) {
   const auto found = parts_.find(header.context);
   if (found == parts_.end()) {
+    unplaced(header);
     return {};  // it was sent before the reader closed
   }
   if (found->second->channel() != &channel) {
@@ -173,7 +174,16 @@ Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& heade
   return found->second->arrived(header, payload);
 }
 
+// The lane has filled the memory that place() gave, or no longer does.
+void Remote::unplaced(const wire::FrameHeader& header) {
+  std::erase_if(left_, [&header](const Left& left) { return left.number == header.context; });
+  if (const auto found = parts_.find(header.context); found != parts_.end()) {
+    found->second->unplaced();
+  }
+}
+
 void Remote::lost(channel::Channel& channel, const Status& why) {
+  std::erase_if(left_, [&channel](const Left& left) { return left.channel == &channel; });
   for (const auto& [number, part] : parts_) {
     part->lost(channel, why);
   }

@@ -16,6 +16,7 @@
 
 namespace couplet::relay {
 
+class LocalSlots;
 class RemotePart;
 
 struct RemoteOptions {
@@ -43,10 +44,17 @@ class Remote {
   // Handles the frames of relays.
   [[nodiscard]] std::byte* place(channel::Channel& channel, const wire::FrameHeader& header);
   Status arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
+  void unplaced(const wire::FrameHeader& header);
   void lost(channel::Channel& channel, const Status& why);
 
  private:
   friend class RemotePart;
+  // The slots of a part that has ended while a lane was filling them with a frame: they stay until it is done with that.
+  struct Left {
+    std::uint32_t number = 0;
+    const channel::Channel* channel = nullptr;
+    std::unique_ptr<LocalSlots> slots;
+  };
   struct Post {  // a frame that is being sent
     channel::Outgoing outgoing;
     std::vector<std::byte> payload;
@@ -65,6 +73,7 @@ class Remote {
   std::map<std::uint32_t, RemotePart*> parts_;
   std::uint32_t next_number_ = 1;
   std::list<Post> posts_;
+  std::list<Left> left_;
 };
 
 }  // namespace couplet::relay

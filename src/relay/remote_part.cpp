@@ -87,6 +87,7 @@ RemotePart::RemotePart(Remote& remote, std::uint32_t number, channel::PeerId ser
       step_bytes_(slots_->file().geometry().step_bytes),
       carried_(source_.retained),
       relayed_{source_.wish.reader, server, wire::whole_share, wire::whole_share, 0} {
+  left_.emplace_back();
   remote_.parts_[number_] = this;
 }
 
@@ -107,6 +108,10 @@ RemotePart::~RemotePart() {
   remote_.parts_.erase(number_);
   if (line_.channel() != nullptr && state_ != State::refused) {
     remote_.post(*line_.channel(), header_of(RelayKind::unsubscribe, number_));
+  }
+  if (placed_ && line_.channel() != nullptr) {
+    left_.front() = {number_, line_.channel(), std::move(slots_)};
+    remote_.left_.splice(remote_.left_.end(), left_);
   }
 }
 
@@ -148,6 +153,7 @@ void RemotePart::ask() {
 
 void RemotePart::lost(const channel::Channel& channel, const Status& why) {
   if (&channel == line_.channel()) {
+    placed_ = false;
     line_.lost(why);
     state_ = state_ == State::open ? State::broken : state_;
   }
@@ -286,10 +292,12 @@ std::byte* RemotePart::place(const wire::FrameHeader& header) {
   if (!in_step_) {
     begin_step(header.first);
   }
+  placed_ = true;
   return slots_->file().slot(header.first) + offset;
 }
 
 Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  placed_ = false;
   const RelayKind kind = wire::relay_kind_of(header);
   if (kind == RelayKind::accepted) {
     return take_accepted(header, payload);

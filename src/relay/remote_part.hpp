@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,6 +66,7 @@ class RemotePart final : public series::Part {
   [[nodiscard]] const channel::Channel* channel() const { return line_.channel(); }
   [[nodiscard]] std::byte* place(const wire::FrameHeader& header);
   Status arrived(const wire::FrameHeader& header, std::span<const std::byte> payload);
+  void unplaced() noexcept { placed_ = false; }
   void lost(const channel::Channel& channel, const Status& why);
 
  private:
@@ -90,6 +92,8 @@ class RemotePart final : public series::Part {
   std::uint32_t number_;
   Source source_;
   std::unique_ptr<LocalSlots> slots_;
+  bool placed_ = false;           // a lane fills a slot with the frame that is due
+  std::list<Remote::Left> left_;  // one entry, since a destructor must not need memory
   State state_ = State::asking;
   Line line_;
   std::uint64_t step_bytes_;

@@ -563,5 +563,33 @@ TEST_F(RelayRemote, ClosingAHoldDoesNotWaitIfItsWriterIsGone) {
   EXPECT_EQ(rounds, 0);
 }
 
+// Fault (chaos seed 13300153): the lane went on to fill the memory of a reader that had ended. Memory that is given back
+// cannot be written, so without the mend this test crashes.
+TEST_F(RelayRemote, MemoryThatALaneFillsOutlivesTheReader) {
+  auto part = opened();
+  channel::Channel& channel = reader_.relay().near_end();
+  wire::FrameHeader header;
+  header.kind = wire::relay_frame_kind(RelayKind::piece);
+  header.context = number_;
+  header.first = first_;
+  header.payload_bytes = step_bytes / 2;
+  for (const bool arrives : {true, false}) {
+    std::byte* const memory = reader_.remote->place(channel, header);
+    ASSERT_NE(memory, nullptr);
+    part.reset();
+    std::memset(memory, 1, header.payload_bytes);
+    if (arrives) {
+      EXPECT_TRUE(reader_.remote->arrived(channel, header, {memory, header.payload_bytes}).ok());
+    } else {
+      reader_.dispatch->unplaced(channel, header);
+    }
+    part = opened();
+    header.context = number_;
+  }
+  ASSERT_NE(reader_.remote->place(channel, header), nullptr);
+  part.reset();
+  reader_.kill_relay();
+}
+
 }  // namespace
 }  // namespace couplet::relay
