@@ -394,7 +394,7 @@ void Collectives::tick(std::uint64_t now_ns) {
     const bool may_be_absent = is_first && !session.has_notice();
     // A member may just have returned: what the hub says of it has been read since the last time.
     if (failure.ok() && may_be_absent && call.moved_ns != 0) failure = session.absent_member(call.number);
-    // A member creates the group again when its call has failed. Who failed it tells this one, too, but not always first.
+    // A member creates the group again when its call has failed. The reason may come here later than that.
     const bool is_stuck = call.moved_ns != 0 && now_ns - call.moved_ns >= inquiry_after_ns;
     if (failure.ok() && is_stuck && (is_first || call.stage == CallStage::running)) {
       failure = session.created_again(call.number, call.partners());

@@ -85,12 +85,17 @@ Result<std::vector<std::string>> GroupTalk::swap(std::span<const std::string> te
 }
 
 Result<std::vector<std::string>> GroupTalk::gather(const std::string& text) {
+  if (!failed_.ok()) return failed_;
   auto all = team_.gather(text, deadline_ns_);
-  has_gathered_ = has_gathered_ || all.ok();
-  if (all.ok()) return all;
-  if (all.code() != Code::timeout || has_gathered_) return all.status().within(title_);
-  return fail(Code::timeout, "{}: not all ranks of the group have frozen it under this name: {}", title_,
-              all.status().text());
+  if (all.ok()) {
+    has_gathered_ = true;
+    return all;
+  }
+  failed_ = all.code() != Code::timeout || has_gathered_
+                ? all.status().within(title_)
+                : fail(Code::timeout, "{}: not all ranks of the group have frozen it under this name: {}", title_,
+                       all.status().text());
+  return failed_;
 }
 
 Status GroupTalk::agree(const Status& own) {

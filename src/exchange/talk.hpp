@@ -45,6 +45,8 @@ class GroupTalk final : public Talk {
   std::uint32_t context_ = 0;
   std::int32_t calls_ = 0;
   bool has_gathered_ = false;
+  // Why a call of the team has failed. Its members meet anew with the next one, which belongs to another freeze.
+  Status failed_;
   std::vector<std::int32_t> peers_;
   std::function<Status()> news_;
 };

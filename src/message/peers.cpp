@@ -75,6 +75,10 @@ void Peers::look_for_returned() noexcept {
 Status Peers::settle(Flow& flow) {
   if (flow.channel == nullptr) {
     auto channel = channels_.channel_to(flow.peer);
+    if (channel.code() == Code::peer_lost) {  // it may be back: only calls that wait read what the hub says
+      look_for_returned();
+      channel = channels_.channel_to(flow.peer);
+    }
     if (!channel.ok()) return channel.status();
     flow.channel = *channel;
   }

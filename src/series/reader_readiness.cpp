@@ -13,6 +13,9 @@ bool ReaderReadiness::look(Reader& reader, std::uint64_t at_least, bool losses) 
   if (!reader.note_sight(view).ok() || view.sight.published >= reader.selection_.target(at_least)) {
     return true;
   }
+  if (losses && !reader.agreement_.disturbed().ok()) {
+    return true;
+  }
   const bool may_wait = !view.sight.ended || view.sight.open.has_value();
   if (may_wait && (!losses || reader.end_.look(view.sight, *reader.attachment_) == Outlook::waiting)) {
     return false;

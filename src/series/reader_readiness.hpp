@@ -15,7 +15,8 @@ namespace couplet::series {
 class ReaderReadiness {
  public:
   // Returns true if a read of this rank alone, with at_least and a timeout of 0, would answer anything but not_yet. It
-  // reads memory only. With `losses` it also checks whether a writer has died, with a system call for each writer.
+  // reads memory only. With `losses` it also checks whether a writer has died, with a system call for each writer, and
+  // whether a rank of the reader has: the next read says so.
   [[nodiscard]] static bool look(Reader& reader, std::uint64_t at_least, bool losses);
   // Moves the data that has arrived from other nodes or can be fetched from a window. Never blocks. The next look() and
   // the next read report what goes wrong.

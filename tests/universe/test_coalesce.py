@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from launching import World
 from pairs import KINDS, start_program
+from quartet import Guest
 
 MakeWorld = Callable[..., World]
 
@@ -78,3 +79,41 @@ def test_clients_in_python(make_world: MakeWorld) -> None:
     outputs = [world.finish(process).check().output for process in started]
     assert outputs[1] == "rank 1: raised 'no such site' in use, round 30\n"
     assert outputs[0] == "rank 0: StateError: KeyError: 'no such site'\n"
+
+
+# Fault: what the hub had said since was read only by calls that wait, and this freeze ended before it waited.
+def test_a_rank_that_joined_while_another_was_dead_finds_it_when_it_is_back(make_world: MakeWorld) -> None:
+    world = make_world("first:1,second:1,third:1")
+
+    def start(name: str) -> Guest:
+        guest = Guest(world, name, 0, 1)
+        guest.say("make = lambda: universe.create_group('two', [0, 1]).create_step_manager('steps', timeout=20)")
+        return guest
+
+    first, second, third = (start(name) for name in ("first", "second", "third"))
+    for guest in (first, second, third):
+        guest.ready()
+        assert guest.hear().startswith("is ")
+    for guest in (first, second):
+        guest.process.kill()
+        guest.process.wait()
+    second = start("second")
+    second.ready()
+    assert second.hear().startswith("is ")
+    second.get("manager = make()")
+    second.get("manager.add('client', couplet.Client())")
+    second.refused("manager.freeze()", "PEER_LOST", "program 'first' rank 0")
+    second.get("manager.close()")
+    first = start("first")
+    first.ready()
+    assert first.hear().startswith("is ")
+    for guest in (first, second):
+        guest.get("manager = make()")
+        guest.get("manager.add('client', couplet.Client())")
+    for guest in (first, second):
+        guest.say("manager.freeze()")
+    assert [guest.hear() for guest in (first, second)] == ["is None", "is None"]
+    for guest in (first, second):
+        guest.say("manager.round()")
+    assert [guest.hear() for guest in (first, second)] == ["is None", "is None"]
+    first.leave(second, third)

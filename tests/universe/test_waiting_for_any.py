@@ -12,6 +12,7 @@ from jobs import FLAVOURS
 from launching import BUILD, World, read_line
 from needs import built
 from pairs import start_program
+from quartet import Guest
 from sky import start
 
 MakeWorld = Callable[..., World]
@@ -345,3 +346,29 @@ b.leave()
     }
     told = first.finish(first.start([sys.executable, "-c", program], **others)).check().output
     assert "entry 1 of 2 belongs to another universe than entry 0" in told
+
+
+# Fault: only reads heard of it, so that this wait did not end before the writer's next step.
+def test_the_death_of_a_rank_of_a_reader_makes_it_ready_while_the_writer_is_silent(make_world: MakeWorld) -> None:
+    world = make_world("writer:1,reader:3")
+    writer = Guest(world, "writer", 0, 1)
+    readers = [Guest(world, "reader", rank, 3) for rank in range(3)]
+    for guest in (writer, *readers):
+        guest.ready()
+    writer.get("eta = universe.create_series('eta', (4,), slots=4)")
+    for reader in readers:
+        reader.say("eta = universe.open_series('eta', timeout=20)")
+    for reader in readers:
+        assert reader.hear().startswith("is ")
+    for reader in readers:
+        reader.say("couplet.wait_any([eta, universe.group.Arrival(tag=99)], timeout=100) is eta")
+    readers[1].process.kill()
+    for reader in (readers[0], readers[2]):
+        assert reader.hear() == "is True"
+    for reader in (readers[0], readers[2]):
+        reader.say("eta.read(timeout=0)")
+    for reader in (readers[0], readers[2]):
+        answer = reader.hear()
+        assert answer.startswith("error COUPLET_ERROR_PEER_LOST") and "program 'reader' rank 1" in answer, answer
+    for guest in (writer, readers[0], readers[2]):
+        guest.leave()

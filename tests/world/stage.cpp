@@ -13,7 +13,7 @@ namespace {
 
 constexpr Nanoseconds max_play_ns = 150 * second;  // of simulated time
 constexpr std::uint64_t max_steps = 60'000'000;
-// Time for hub and relays to end after the last process. The hub counts a process that it cannot call as lost after 60 s.
+// Time for hub and relays to end after the last process. A process that the hub cannot call counts as lost after 60 s.
 constexpr Nanoseconds max_end_ns = 80 * second;
 constexpr std::uint64_t relay_pause_ms = 5;
 constexpr Nanoseconds max_abort_ns = second / 5;  // until the launcher of an MPI job has ended all of its ranks
