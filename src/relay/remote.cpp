@@ -176,14 +176,11 @@ Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& heade
 
 // The lane has filled the memory that place() gave, or no longer does.
 void Remote::unplaced(const wire::FrameHeader& header) {
-  std::erase_if(left_, [&header](const Left& left) { return left.number == header.context; });
-  if (const auto found = parts_.find(header.context); found != parts_.end()) {
-    found->second->unplaced();
-  }
+  std::erase_if(left_, [&header](const FilledSlots::Left& left) { return left.number == header.context; });
 }
 
 void Remote::lost(channel::Channel& channel, const Status& why) {
-  std::erase_if(left_, [&channel](const Left& left) { return left.channel == &channel; });
+  std::erase_if(left_, [&channel](const FilledSlots::Left& left) { return left.channel == &channel; });
   for (const auto& [number, part] : parts_) {
     part->lost(channel, why);
   }

@@ -11,12 +11,12 @@
 #include "base/status.hpp"
 #include "channel/channel.hpp"
 #include "message/message.hpp"
+#include "relay/local_slots.hpp"
 #include "series/part.hpp"
 #include "wire/relay_messages.hpp"
 
 namespace couplet::relay {
 
-class LocalSlots;
 class RemotePart;
 
 struct RemoteOptions {
@@ -49,12 +49,6 @@ class Remote {
 
  private:
   friend class RemotePart;
-  // The slots of a part that has ended while a lane was filling them with a frame: they stay until it is done with that.
-  struct Left {
-    std::uint32_t number = 0;
-    const channel::Channel* channel = nullptr;
-    std::unique_ptr<LocalSlots> slots;
-  };
   struct Post {  // a frame that is being sent
     channel::Outgoing outgoing;
     std::vector<std::byte> payload;
@@ -73,7 +67,7 @@ class Remote {
   std::map<std::uint32_t, RemotePart*> parts_;
   std::uint32_t next_number_ = 1;
   std::list<Post> posts_;
-  std::list<Left> left_;
+  std::list<FilledSlots::Left> left_;
 };
 
 }  // namespace couplet::relay

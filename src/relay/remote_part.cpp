@@ -84,10 +84,9 @@ RemotePart::RemotePart(Remote& remote, std::uint32_t number, channel::PeerId ser
       source_(std::move(source)),
       slots_(std::move(slots)),
       line_(remote.channels_, server),
-      step_bytes_(slots_->file().geometry().step_bytes),
+      step_bytes_(slots_.file().geometry().step_bytes),
       carried_(source_.retained),
       relayed_{source_.wish.reader, server, wire::whole_share, wire::whole_share, 0} {
-  left_.emplace_back();
   remote_.parts_[number_] = this;
 }
 
@@ -109,10 +108,7 @@ RemotePart::~RemotePart() {
   if (line_.channel() != nullptr && state_ != State::refused) {
     remote_.post(*line_.channel(), header_of(RelayKind::unsubscribe, number_));
   }
-  if (placed_ && line_.channel() != nullptr) {
-    left_.front() = {number_, line_.channel(), std::move(slots_)};
-    remote_.left_.splice(remote_.left_.end(), left_);
-  }
+  slots_.leave_to(remote_.left_, number_, line_.channel());
 }
 
 // ---- asking ----
@@ -144,7 +140,7 @@ void RemotePart::ask() {
     source_.wish.again = true;
     source_.wish.next = arrived_end();
     if (!holds()) {
-      told_.granted = std::max(told_.granted, source_.wish.next + slots_->file().slots());
+      told_.granted = std::max(told_.granted, source_.wish.next + slots_.file().slots());
     }
     source_.wish.window = told_.granted - std::min(told_.granted, source_.wish.next);
   }
@@ -153,7 +149,7 @@ void RemotePart::ask() {
 
 void RemotePart::lost(const channel::Channel& channel, const Status& why) {
   if (&channel == line_.channel()) {
-    placed_ = false;
+    slots_.end_filling();
     line_.lost(why);
     state_ = state_ == State::open ? State::broken : state_;
   }
@@ -208,7 +204,7 @@ series::Relayed* RemotePart::relayed() noexcept {
 }
 
 std::uint64_t RemotePart::arrived_end() const {
-  return slots_->file().control().published.published.load(std::memory_order_relaxed);
+  return slots_.file().control().published.published.load(std::memory_order_relaxed);
 }
 
 std::uint64_t RemotePart::published() noexcept {
@@ -228,7 +224,7 @@ void RemotePart::send_credit() {
   if (state_ != State::open || line_.channel() == nullptr) {
     return;
   }
-  const std::uint64_t slots = slots_->file().slots();
+  const std::uint64_t slots = slots_.file().slots();
   const std::uint64_t end = arrived_end();
   const std::uint64_t kept = std::min(end, std::max(relayed_.kept_from, needed_.from));
   const std::uint64_t next = holds() ? needed_.from : std::min(needed_.first(kept), wire::largest_ordinal);
@@ -253,7 +249,7 @@ void RemotePart::send_credit() {
 Status RemotePart::sleep(series::Waiting& waiting, std::uint64_t target) {
   const State before = state_;
   const bool gone_before = writer_gone_;  // what is known already is no reason to wake up
-  const auto& control = slots_->file().control().published;
+  const auto& control = slots_.file().control().published;
   return waiting.sleep([this, before, gone_before, target, &control] {
     return control.published.load(std::memory_order_relaxed) >= target ||
            control.closed.load(std::memory_order_relaxed) != 0 || state_ != before || writer_gone_ != gone_before;
@@ -276,8 +272,8 @@ Status RemotePart::check_piece(const wire::FrameHeader& header, std::uint64_t of
 }
 
 void RemotePart::begin_step(std::uint64_t ordinal) {
-  slots_->file().control().claimed.claimed.store(ordinal + 1, std::memory_order_relaxed);
-  series::begin_write(slots_->file().slot_header(ordinal), ordinal);
+  slots_.file().control().claimed.claimed.store(ordinal + 1, std::memory_order_relaxed);
+  series::begin_write(slots_.file().slot_header(ordinal), ordinal);
   in_step_ = true;
   receiving_ordinal_ = ordinal;
 }
@@ -292,12 +288,12 @@ std::byte* RemotePart::place(const wire::FrameHeader& header) {
   if (!in_step_) {
     begin_step(header.first);
   }
-  placed_ = true;
-  return slots_->file().slot(header.first) + offset;
+  slots_.begin_filling();
+  return slots_.file().slot(header.first) + offset;
 }
 
 Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std::byte> payload) {
-  placed_ = false;
+  slots_.end_filling();
   const RelayKind kind = wire::relay_kind_of(header);
   if (kind == RelayKind::accepted) {
     return take_accepted(header, payload);
@@ -333,7 +329,7 @@ Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std:
     case RelayKind::ended:
       return take_ended(header);
     case RelayKind::evicted:
-      evict_holders(slots_->file());
+      evict_holders(slots_.file());
       return {};
     default:
       return fail(Code::protocol, "{}: kind 0x{:02x}, which no relay sends to a reader", source_.title, header.kind);
@@ -360,7 +356,7 @@ Status RemotePart::take_accepted(const wire::FrameHeader& header, std::span<cons
   first_ = header.first;
   needed_ = told_.needed = {first_};
   told_.granted = first_ + source_.wish.window;
-  auto& control = slots_->file().control();
+  auto& control = slots_.file().control();
   control.claimed.claimed.store(first_, std::memory_order_relaxed);
   publish(first_);
   return {};
@@ -376,7 +372,7 @@ Status RemotePart::take_piece(const wire::FrameHeader& header, std::span<const s
   if (!in_step_) {
     begin_step(header.first);
   }
-  std::byte* const slot = slots_->file().slot(header.first);
+  std::byte* const slot = slots_.file().slot(header.first);
   if (!payload.empty() && payload.data() != slot + offset) {
     std::memcpy(slot + offset, payload.data(), payload.size());
   }
@@ -385,11 +381,11 @@ Status RemotePart::take_piece(const wire::FrameHeader& header, std::span<const s
     return {};
   }
   if (swap_) {
-    turn_numbers(slots_->file().geometry(), slot);
+    turn_numbers(slots_.file().geometry(), slot);
   }
   receiving_ = 0;
   in_step_ = false;
-  series::end_write(slots_->file().slot_header(header.first), header.first, static_cast<std::int64_t>(header.second),
+  series::end_write(slots_.file().slot_header(header.first), header.first, static_cast<std::int64_t>(header.second),
                     time_.ordinal == header.first ? time_.bits : wire::no_time);
   publish(header.first + 1);
   const std::uint64_t there = header.first + 1 + static_cast<std::uint32_t>(header.tag);
@@ -416,7 +412,7 @@ Status RemotePart::take_lost(const wire::FrameHeader& header) {
   if (torn) {
     begin_step(header.first);
   } else if (in_step_) {  // the relay has given it up, since it is of no use to this reader
-    series::give_up_write(slots_->file().slot_header(receiving_ordinal_));
+    series::give_up_write(slots_.file().slot_header(receiving_ordinal_));
   }
   in_step_ = false;
   receiving_ = 0;
@@ -424,7 +420,7 @@ Status RemotePart::take_lost(const wire::FrameHeader& header) {
   if (source_.wish.jumps) {
     told_.jumped = std::max(told_.jumped, header.second + told_.needed.every - 1 + source_.wish.window);
   }
-  slots_->file().control().claimed.claimed.store(header.second, std::memory_order_relaxed);
+  slots_.file().control().claimed.claimed.store(header.second, std::memory_order_relaxed);
   publish(header.second);
   return {};
 }
@@ -440,7 +436,7 @@ Status RemotePart::take_ended(const wire::FrameHeader& header) {
   }
   known_published_ = std::max(known_published_, header.first);
   if (header.tag == 0) {
-    series::close(slots_->file().control().published);
+    series::close(slots_.file().control().published);
   } else {
     writer_gone_ = true;
   }
@@ -448,7 +444,7 @@ Status RemotePart::take_ended(const wire::FrameHeader& header) {
 }
 
 void RemotePart::publish(std::uint64_t end) {
-  static_cast<void>(series::publish(slots_->file().control().published, end));
+  static_cast<void>(series::publish(slots_.file().control().published, end));
 }
 
 }  // namespace couplet::relay

@@ -6,30 +6,16 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "os/memory_block.hpp"
 #include "relay/carried_share.hpp"
 #include "relay/line.hpp"
 #include "relay/remote.hpp"
 #include "series/part.hpp"
 
 namespace couplet::relay {
-
-// Memory in the format of a series file. It takes no time to make, whatever its size: the system allocates a page when
-// something arrives in it.
-class LocalSlots {
- public:
-  static Result<std::unique_ptr<LocalSlots>> make(wire::SeriesGeometry geometry, const std::string& title);
-  [[nodiscard]] series::SeriesFile& file() const noexcept { return *file_; }
-
- private:
-  os::MemoryBlock memory_;
-  std::unique_ptr<series::SeriesFile> file_;
-};
 
 class RemotePart final : public series::Part {
  public:
@@ -53,7 +39,7 @@ class RemotePart final : public series::Part {
   Status finish_opening(std::uint64_t deadline_ns) override;
 
   [[nodiscard]] const char* route() const noexcept override { return "relay"; }
-  [[nodiscard]] series::SeriesFile& file() noexcept override { return slots_->file(); }
+  [[nodiscard]] series::SeriesFile& file() noexcept override { return slots_.file(); }
   Status poll() override;
   Status alive() override;
   [[nodiscard]] std::string hindered() override;
@@ -66,7 +52,6 @@ class RemotePart final : public series::Part {
   [[nodiscard]] const channel::Channel* channel() const { return line_.channel(); }
   [[nodiscard]] std::byte* place(const wire::FrameHeader& header);
   Status arrived(const wire::FrameHeader& header, std::span<const std::byte> payload);
-  void unplaced() noexcept { placed_ = false; }
   void lost(const channel::Channel& channel, const Status& why);
 
  private:
@@ -91,9 +76,7 @@ class RemotePart final : public series::Part {
   Remote& remote_;
   std::uint32_t number_;
   Source source_;
-  std::unique_ptr<LocalSlots> slots_;
-  bool placed_ = false;           // a lane fills a slot with the frame that is due
-  std::list<Remote::Left> left_;  // one entry, since a destructor must not need memory
+  FilledSlots slots_;
   State state_ = State::asking;
   Line line_;
   std::uint64_t step_bytes_;

@@ -563,8 +563,8 @@ TEST_F(RelayRemote, ClosingAHoldDoesNotWaitIfItsWriterIsGone) {
   EXPECT_EQ(rounds, 0);
 }
 
-// Fault (chaos seed 13300153): the lane went on to fill the memory of a reader that had ended. Memory that is given back
-// cannot be written, so without the mend this test crashes.
+// Fault (chaos seed 13300153): the lane went on to fill the memory of a reader that had ended. Nobody can write to that
+// memory when it was given back, so without the mend this test crashes.
 TEST_F(RelayRemote, MemoryThatALaneFillsOutlivesTheReader) {
   auto part = opened();
   channel::Channel& channel = reader_.relay().near_end();
