@@ -534,6 +534,8 @@ Status Collectives::release(message::Group& group) {
   }
   const auto found = known_.find(group.hash());
   if (found == known_.end() || courier_.messenger().groups().count_like(group) > 1) return {};
+  look_after_absence(engine_, looked_ticks_);  // what failed at others decides which creation is the next one
+  take_notices(*found->second);
   calls_.tidy();
   for (const Call* const call : calls_.active()) {
     if (call->known == found->second.get()) {

@@ -42,6 +42,7 @@ void Session::fail_call(std::uint64_t call, const Status& why) noexcept {
 // ---- notices ----
 
 void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source, News& news) {
+  revoked_ = std::max(revoked_, notice.creation);
   if (notice.creation < meeting_.creation()) return;
   const bool is_later = notice.creation > meeting_.creation();
   if (!is_later && notice.epoch != 0 && notice.epoch != meeting_.epoch()) return;
@@ -89,11 +90,13 @@ bool Session::take_notice(News& news) {
 }
 
 // A member in which a call has failed goes on when the group is created again, and not by itself in a later creation.
+// Before its first call it may: what failed in its creation was a call of members that have left that creation since.
 void Session::note_creation(std::uint64_t creation, std::int32_t source) {
   creations_[static_cast<std::size_t>(source)] = creation;
   heard_ = std::max(heard_, creation);
   const auto early = failures_.lower_bound({meeting_.creation(), 0});
-  const bool is_clean = !has_failed_ && (early == failures_.end() || early->first.first != meeting_.creation());
+  const bool is_clean =
+      !has_failed_ && (next_call_ == 0 || early == failures_.end() || early->first.first != meeting_.creation());
   if (is_clean) meeting_.adopt(creation, source);
 }
 
@@ -213,7 +216,7 @@ void Session::ask(std::uint64_t call, const wire::CollectiveHead& head, const st
 }
 
 std::uint64_t Session::next_creation() const noexcept {
-  return std::max(meeting_.creation() + 1, heard_);
+  return std::max({meeting_.creation() + 1, heard_, revoked_ + 1});
 }
 
 bool Session::start_again() {

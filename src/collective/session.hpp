@@ -87,7 +87,8 @@ class Session {
   void tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets) noexcept;
   // Asks the members whether they are in the same call.
   void ask(std::uint64_t call, const wire::CollectiveHead& head, const std::vector<std::int32_t>& targets);
-  // The number of the next creation of the group: at least as great as that of each member that was heard of.
+  // The number of the next creation of the group: at least as great as that of each member that was heard of, and
+  // greater than that of each member whose call has failed, since that one creates the group again, too.
   [[nodiscard]] std::uint64_t next_creation() const noexcept;
   // The group is created again: forgets everything but what members have sent that have done so before. Returns true if
   // there is such a thing.
@@ -115,6 +116,7 @@ class Session {
   PastCalls past_;
   std::vector<std::uint64_t> creations_;  // for each member, the one that its last notice names
   std::uint64_t heard_ = 0;               // the greatest of these ever
+  std::uint64_t revoked_ = 0;             // the greatest one in which another member has failed a call
   bool has_failed_ = false;               // a call of this creation
   bool is_held_ = false;                  // a notice was taken from the mailbox, and its work is not done
   wire::CollectiveNotice held_;
