@@ -42,7 +42,7 @@ void Session::fail_call(std::uint64_t call, const Status& why) noexcept {
 // ---- notices ----
 
 void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source, News& news) {
-  revoked_ = std::max(revoked_, notice.creation);
+  heard_ = std::max(heard_, notice.creation + 1);
   if (notice.creation < meeting_.creation()) return;
   const bool is_later = notice.creation > meeting_.creation();
   if (!is_later && notice.epoch != 0 && notice.epoch != meeting_.epoch()) return;
@@ -216,7 +216,7 @@ void Session::ask(std::uint64_t call, const wire::CollectiveHead& head, const st
 }
 
 std::uint64_t Session::next_creation() const noexcept {
-  return std::max({meeting_.creation() + 1, heard_, revoked_ + 1});
+  return std::max(meeting_.creation() + 1, heard_);
 }
 
 bool Session::start_again() {

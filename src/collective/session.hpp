@@ -115,8 +115,7 @@ class Session {
   std::map<CallOfCreation, EarlyFailure> failures_;  // those of calls that this member has not begun
   PastCalls past_;
   std::vector<std::uint64_t> creations_;  // for each member, the one that its last notice names
-  std::uint64_t heard_ = 0;               // the greatest of these ever
-  std::uint64_t revoked_ = 0;             // the greatest one in which another member has failed a call
+  std::uint64_t heard_ = 0;               // no number below it can be that of the next creation
   bool has_failed_ = false;               // a call of this creation
   bool is_held_ = false;                  // a notice was taken from the mailbox, and its work is not done
   wire::CollectiveNotice held_;

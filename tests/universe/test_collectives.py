@@ -153,3 +153,44 @@ def test_ctrl_c_in_an_operation_of_user_code_is_raised(make_world: MakeWorld) ->
     processes = [world.start([*INTERRUPTED, "p", str(rank), "2", "operation"]) for rank in range(2)]
     ends = {world.finish(process).check().output for process in processes}
     assert "ready\ninterrupted\n" in ends and ends <= {"ready\ninterrupted\n", "ready\nrevoked\n"}, ends
+
+
+# Fault: a member that was started again was one creation behind, failed each call at once, and never met the others.
+def test_members_that_were_started_again_meet_one_that_made_no_call_meanwhile(make_world: MakeWorld) -> None:
+    world = make_world("left:2,right:1,third:1")
+    names = [("left", 0, 2), ("left", 1, 2), ("right", 0, 1)]
+    guests = [Guest(world, *name) for name in names]
+    third = Guest(world, "third", 0, 1)
+
+    def meet() -> list[str]:
+        """Makes the group, and one call of it, and frees it: each of the three steps at all members before the next."""
+        for guest in guests:
+            guest.get("group = universe.create_group('all', [0, 1, 2])")
+        for guest in guests:
+            guest.say("group.allgather(np.array([universe.group.rank]), timeout=5).ravel().tolist()")
+        answers = [guest.hear() for guest in guests]
+        for guest in guests:
+            guest.get("group.free()")
+        return answers
+
+    for guest in (*guests, third):
+        guest.ready()
+    assert meet() == ["is [0, 1, 2]"] * 3
+    for turn in range(4):
+        for place in (0, 2):
+            guests[place].process.kill()
+            guests[place].process.wait()
+            guests[place] = Guest(world, *names[place])
+        if turn % 2 == 1:  # once more, while it joins
+            guests[2].process.kill()
+            guests[2].process.wait()
+            guests[2] = Guest(world, *names[2])
+        for place in (0, 2):
+            guests[place].ready()
+        answers = meet()
+        tries = 1
+        while answers != ["is [0, 1, 2]"] * 3:
+            assert tries < 6, answers
+            tries += 1
+            answers = meet()
+    guests[0].leave(*guests[1:], third)
