@@ -162,10 +162,11 @@ void Checker::check_culprit(const Life& life, const Call& call) {
   if (call.status != COUPLET_ERROR_PEER_LOST || !call.ended()) {
     return;
   }
-  // A collective call that another member has revoked names that member first.
+  // A collective call that another member has revoked names that member before the one that is lost.
   std::string text = call.text;
-  while (text.starts_with("revoked by ") && text.find("): ") != std::string::npos) {
-    text.erase(0, text.find("): ") + 3);
+  for (std::size_t from = text.find("revoked by "); from != std::string::npos; from = text.find("revoked by ")) {
+    const std::size_t until = text.find("): ", from);
+    text.erase(from, until == std::string::npos ? until : until + 3 - from);
   }
   for (const Life& other : history_.lives) {
     const std::string name = "program '" + other.role->program + "' rank " + std::to_string(other.role->rank) + " ";
