@@ -280,6 +280,32 @@ TEST_F(CutOff, WhoHasDiedIsLostAtOnceIfItsLockSaysSo) {
   EXPECT_EQ(world_.last<PlacedMessage>(again).incarnation, 1U);
 }
 
+// Two are asked about the place: a member on the node, and the process that waits for it. The first answer gives the
+// place away, so the second one comes from a process that has it already.
+TEST_F(CutOff, WhoWaitsForAPlaceMayAnswerWhenItHasGotIt) {
+  ConnectionId holder = ocean1_;
+  for (std::uint16_t lost_incarnation = 0; lost_incarnation < 2; ++lost_incarnation) {
+    world_.reset(holder);
+    holder = world_.join("ocean", 1, 2);
+    ASSERT_FALSE(world_.has<PlacedMessage>(holder));
+    world_.advance(0.1);
+    ASSERT_TRUE(world_.has<LookMessage>(holder));
+    const SeenMessage answer{{{1, 1, PeerState::lost, lost_incarnation, 0}}, {}};
+    world_.send(ocean0_, answer);
+    ASSERT_TRUE(world_.has<PlacedMessage>(holder));
+    const bool answers_late = lost_incarnation == 1;
+    if (!answers_late) {
+      world_.send(holder, answer);
+    }
+    world_.present(holder);
+    if (answers_late) {
+      world_.send(holder, answer);
+    }
+    EXPECT_FALSE(world_.has<RefusedMessage>(holder));
+    EXPECT_EQ(world_.known(ocean0_, 1).state, PeerState::present);
+  }
+}
+
 TEST_F(CutOff, WhoComesBackBeforeTheHubHasNoticedCallsAgain) {
   EXPECT_EQ(world_.last<RefusedMessage>(rejoin(member(2))).code, Code::not_yet);
   world_.reset(nowcast_);
