@@ -81,19 +81,21 @@ bool Call::is_first_of(const std::vector<Call*>& calls) const noexcept {
   return false;
 }
 
+// A member may take one for lost that has just returned, and so cannot tell it. But the members have met, or try to,
+// over the tree of the meeting, so each passes the news on to its neighbors there.
 void Call::tell(const Status& why, bool first_hand) noexcept {
   Session& session = known->session;
   const std::int32_t size = session.group().size();
   if (size == 1) return;
   if (first_hand && size <= max_told) return session.tell(number, why, {});
-  if (stage == CallStage::meeting && size <= max_told) return;  // all have been told
   try {
-    std::vector<std::int32_t> targets;
-    if (stage == CallStage::running) targets = execution.dependants();
-    if (stage == CallStage::meeting || first_hand) {
-      for (const std::int32_t neighbor : session.meeting().neighbors()) targets.push_back(neighbor);
+    std::vector<std::int32_t> targets = session.meeting().neighbors();
+    if (stage == CallStage::running) {
+      for (const std::int32_t rank : execution.dependants()) {
+        if (std::find(targets.begin(), targets.end(), rank) == targets.end()) targets.push_back(rank);
+      }
     }
-    if (!targets.empty()) session.tell(number, why, targets);
+    session.tell(number, why, targets);
   } catch (const std::bad_alloc&) {
     session.tell(number, why, {});
   }

@@ -364,7 +364,7 @@ void HubState::seen(const PeerRun& run, const std::string& why, std::uint64_t no
 }
 
 void HubState::take(ConnectionId connection, Client& client, const SeenMessage& message, std::uint64_t now_ns) {
-  // Whoever waits for an awaited place is asked, too. It may have got the place before its answer comes.
+  // A process that waits for an awaited place is asked, too. It may have got the place before its answer comes.
   const bool may_have_been_asked = client.node_key && client.phase != Phase::fresh;
   if (client.phase != Phase::released && !may_have_been_asked) {
     refuse(connection, client, {Code::protocol, "message 'seen' out of turn"});
