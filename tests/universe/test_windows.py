@@ -62,3 +62,18 @@ def test_mistakes_are_named(make_world: MakeWorld, flavour: str, tmp_path: Path)
     world.clean()  # the job was aborted
     assert "COUPLET_ERROR_NO_SPACE" in errors.read_text()
     assert "COUPLET_MPI_WINDOW_BYTES" in errors.read_text()
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_program_of_the_job_without_a_window_is_told(make_world: MakeWorld, flavour: str, tmp_path: Path) -> None:
+    world = make_world("sky:1,eye:1")
+    errors = tmp_path / "errors"
+    reader = reads(flavour, (1, 1), "window", "hold")
+    without = [*reader[:2], "env", "-u", "COUPLET_MPI_WINDOW_BYTES", *reader[2:]]
+    parts = [writes(flavour, (1, 1), 5, errors=errors), without]
+    process = start(world, flavour, *parts, errors=errors, **IN_WINDOW, COUPLET_JOIN_TIMEOUT="5")
+    assert world.finish(process).status != 0
+    world.kill()
+    world.clean()  # the job was aborted
+    assert "COUPLET_ERROR_TIMEOUT" in errors.read_text()
+    assert "some ranks of the MPI job have not: all programs of the job must set it" in errors.read_text()

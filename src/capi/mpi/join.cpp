@@ -19,7 +19,16 @@
 
 namespace {
 
-constexpr double default_window_timeout_s = 60;
+// Seconds for which ranks wait for the others of the job to make a window. couplet_join has refused a
+// COUPLET_JOIN_TIMEOUT that is no number.
+double window_patience_s(double timeout_s) {
+  constexpr double default_s = 60;
+  const char* const text = std::getenv("COUPLET_JOIN_TIMEOUT");
+  if (!std::isnan(timeout_s)) {
+    return timeout_s;
+  }
+  return text == nullptr || *text == '\0' ? default_s : std::strtod(text, nullptr);
+}
 
 couplet_status mpi_error(const char* text) {
   return couplet_private_fail(COUPLET_ERROR_MPI, text);
@@ -94,11 +103,10 @@ couplet_status open_window(couplet_universe* universe, double timeout_s, std::ui
   if (const couplet_status status = couplet_universe_rank(universe, &self, nullptr); status != COUPLET_OK) {
     return status;
   }
-  const double patience_s = std::isnan(timeout_s) ? default_window_timeout_s : timeout_s;
   const char* const direct = std::getenv("COUPLET_MPI_WINDOW_DIRECT");
   auto window = couplet::series::open_mpi_window(MPI_COMM_WORLD, static_cast<couplet::channel::PeerId>(self), bytes,
                                                  direct == nullptr || std::string_view(direct) != "0",
-                                                 couplet::os::deadline_after(patience_s));
+                                                 couplet::os::deadline_after(window_patience_s(timeout_s)));
   if (!window) {
     return couplet_private_fail(static_cast<couplet_status>(window.code()),
                                 ("couplet_join_mpi: " + window.status().text()).c_str());
