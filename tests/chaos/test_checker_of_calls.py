@@ -21,3 +21,15 @@ def test_a_process_that_closes_its_tasks_answers_none(closes_ms: int | None, acc
         pong.calls.insert(-1, call("close_tasks", closes_ms, closes_ms + 1))
     assert all(each.begin_ns > 260 * MS for each in pong.calls if each.name == "leave")
     assert ("living-declared-dead" in kinds(check(run))) == accused
+
+
+@pytest.mark.parametrize(("ended_ms", "accused"), [(None, True), (7100, False), (6000, False)])
+def test_the_last_process_that_leaves_and_joins_again_meets_a_hub_that_ends(
+    ended_ms: int | None, accused: bool
+) -> None:
+    """Chaos seed 24100016: the hub said that all had left a moment before its process ended."""
+    run = good_run()
+    run.hub_ended_ns = None if ended_ms is None else ended_ms * MS
+    text = "the hub at 10.78.2.1:41677 has ended: every program has ended"
+    life_of(run, "ping").calls.append(call("join", 6900, 7000, "ERROR_HUB_LOST", text))
+    assert ("join-failed" in kinds(check(run))) == accused

@@ -162,7 +162,8 @@ def check_join(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
         if harm.kind != "kill" or harm.target != life.name
     )
     over_ns = evidence.run.hub_ended_ns  # a program that is started again after all others have ended finds no hub
-    if hurt or call.status == "ERROR_EXISTS" or (over_ns is not None and over_ns < end_ns):
+    is_over = over_ns is not None and (over_ns < end_ns or "every program has ended" in call.text)
+    if hurt or call.status == "ERROR_EXISTS" or is_over:
         return
     others = [one.calls[0].begin_ns for one in evidence.run.lives if one.calls and one.life == 0]
     if len(others) < sum(1 for _ in evidence.run.plan.actors()):
