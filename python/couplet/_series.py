@@ -20,6 +20,9 @@ from couplet._waiting import Entry, Thing, left, limit, ready
 from couplet.errors import Full, NotFoundError
 
 Answer = Literal["ok", "not yet", "end", "restarted"]
+_NO_SLOT = (
+    "no slot is free, and wait_timeout is 0: a reader that holds has not read, or a required reader has not opened it"
+)
 _MAX_STEP_BITS = 63
 _ANSWERS: dict[int, Answer] = {0: "ok", 1: "not yet", 3: "end", 4: "restarted"}
 
@@ -283,7 +286,7 @@ class Writer(Series):
         alone = len(arrays) == 1 and not (isinstance(arrays[0], np.ndarray) and not arrays[0].flags.c_contiguous)
         done = self._handle.put(arrays[0], step) if alone else self._handle.put_arrays(arrays, step)
         if not done:
-            raise Full(f"put: series '{self.name}', step {step}: holders have not read, and wait_timeout is 0")
+            raise Full(f"put: series '{self.name}', step {step}: {_NO_SLOT}")
 
     @contextmanager
     def claim(self, step: int, time: float | None = None) -> Iterator[Any]:
@@ -310,7 +313,7 @@ class Writer(Series):
         if self._unpublished is None or self._unpublished[0] != step:
             claimed = self._handle.claim_arrays(step, self._handle)
             if claimed is None:
-                raise Full(f"claim: series '{self.name}', step {step}: holders have not read, and wait_timeout is 0")
+                raise Full(f"claim: series '{self.name}', step {step}: {_NO_SLOT}")
             self._unpublished = (step, claimed)
         slots = [array.view() for array in self._unpublished[1]]
         try:

@@ -18,7 +18,7 @@ class Error(Exception):
 
 
 class Full(Error, BlockingIOError):  # noqa: N818  an answer, as queue.Full is
-    """No room for another step within wait_timeout: holders have not read yet. Nothing was written."""
+    """No room for another step within wait_timeout: a reader that it waits for has not read. Nothing was written."""
 
     code = 2
     status = "COUPLET_FULL"

@@ -36,7 +36,7 @@ CLASSES = {
 }
 # Answers that are results in Python, not exceptions.
 RESULTS = {"OK", "NOT_YET", "END", "RESTARTED", "INTERRUPTED"}
-FULL = "No room for another step within wait_timeout: holders have not read yet. Nothing was written."
+FULL = "No room for another step within wait_timeout: a reader that it waits for has not read. Nothing was written."
 
 OPENING = '''"""The exceptions: one class for each error code, each also a fitting built-in exception.
 

@@ -1,7 +1,10 @@
 #include "universe/hub/hub_home.hpp"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "os/directory.hpp"
 #include "os/host.hpp"
 #include "universe/hub/roster.hpp"
 
@@ -21,6 +24,26 @@ Status check_programs_of_before(std::uint64_t run, const std::vector<ProgramInfo
               run, programs_text(before), programs_text(now));
 }
 
+// Is there a directory of the run in which a hub can be started again? A mistyped number is found by this.
+Status check_run_is_there(const HubHomeOptions& options, const std::vector<std::string>& directories) {
+  const auto exists = [](const std::string& path) { return os::list_directory(path).ok(); };
+  if (!options.key_file.empty() || std::any_of(directories.begin(), directories.end(), exists)) {
+    return {};
+  }
+  std::string homes;
+  const auto names = os::list_directory(options.run_directory);
+  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+    if (is_home_of_hub(options.run_directory + "/" + name)) {
+      homes += (homes.empty() ? "" : ", ") + name;
+    }
+  }
+  return fail(Code::config,
+              "there is no run {:016x} in {} (COUPLET_RUN_DIR), where {}; if it was on another host, name the file "
+              "with its key (--key-file)",
+              options.resumed_run, options.run_directory,
+              homes.empty() ? "no hub can be started again" : "there are the hubs of " + homes);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<HubHome>> HubHome::prepare(const HubHomeOptions& options) {
@@ -28,6 +51,7 @@ Result<std::unique_ptr<HubHome>> HubHome::prepare(const HubHomeOptions& options)
     return std::unique_ptr<HubHome>(new HubHome(options, channel::HubKey(channel::random_secret())));
   }
   const auto directories = NodeDirectory::paths(options.run_directory, options.resumed_run, options.node_name);
+  COUPLET_TRY(check_run_is_there(options, directories));
   auto path = options.key_file.empty() ? hub_key_path(directories.front()) : options.key_file;
   for (const auto& directory : directories) {
     path = options.key_file.empty() && is_home_of_hub(directory) ? hub_key_path(directory) : path;

@@ -59,6 +59,18 @@ TEST_F(HubHomeTest, AHubThatDoesNotServeLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(elsewhere.key_file));
 }
 
+TEST_F(HubHomeTest, ARunThatIsNotThereIsNamedWithThoseThatAre) {
+  const std::string here = " in " + base_.path() + " (COUPLET_RUN_DIR), where ";
+  const auto nothing = HubHome::prepare(options(0x1234));
+  EXPECT_EQ(nothing.code(), Code::config);
+  const std::string elsewhere = "; if it was on another host, name the file with its key (--key-file)";
+  EXPECT_EQ(nothing.status().text(),
+            "there is no run 0000000000001234" + here + "no hub can be started again" + elsewhere);
+  const auto dead = fmt::format("{:016x}", dead_hub());
+  EXPECT_EQ(HubHome::prepare(options(0x1234)).status().text(),
+            "there is no run 0000000000001234" + here + "there are the hubs of " + dead + elsewhere);
+}
+
 TEST_F(HubHomeTest, AHubWhoseUniverseHasEndedLeavesNothing) {
   for (const auto& key_file : {std::string(), base_.path() + "/key"}) {
     auto wishes = options();
