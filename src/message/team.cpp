@@ -164,8 +164,8 @@ void MessageTeam::leave(const Status& why) noexcept {
 // Before this member begins its next call, only two things come: what a child that has begun it brings, which is no
 // failure, and what a neighbour says that has failed.
 Status MessageTeam::disturbance() {
-  if (!met_) return {};
   return with_memory([&]() -> Status {
+    if (!met_) return lost_member();
     if (parent_.met) {
       COUPLET_TRY(said_failure(parent_, downwards(calls_)));  // what it said before it left says more
       COUPLET_TRY(ended_life(parent_));
@@ -177,6 +177,15 @@ Status MessageTeam::disturbance() {
     }
     return {};
   });
+}
+
+// A meeting needs all members. One that has failed, or was told of a loss, may wait again before the next one.
+Status MessageTeam::lost_member() const {
+  const Courier courier(messenger_);
+  for (std::int32_t rank = 0; rank < size(); ++rank) {
+    if (rank != group_.rank() && courier.is_lost(group_.peer(rank))) return courier.loss(group_.peer(rank));
+  }
+  return {};
 }
 
 Status MessageTeam::said_failure(const Edge& from, std::int32_t tag) const {

@@ -370,5 +370,11 @@ def test_the_death_of_a_rank_of_a_reader_makes_it_ready_while_the_writer_is_sile
     for reader in (readers[0], readers[2]):
         answer = reader.hear()
         assert answer.startswith("error COUPLET_ERROR_PEER_LOST") and "program 'reader' rank 1" in answer, answer
+    # Fault: the agreement was over then, and a second read waited until the writer's next step.
+    for reader in (readers[0], readers[2]):
+        reader.say("eta.read(timeout=100)")
+    for reader in (readers[0], readers[2]):
+        answer = reader.hear()
+        assert answer.startswith("error COUPLET_ERROR_PEER_LOST") and "program 'reader' rank 1" in answer, answer
     for guest in (writer, readers[0], readers[2]):
         guest.leave()

@@ -329,6 +329,8 @@ TEST(Team, AMemberHearsBeforeItsNextCallThatAnotherOneIsGone) {
         EXPECT_EQ(why.code(), Code::peer_lost) << party.rank() << ": " << why.text();
         EXPECT_NE(why.text().find("party 3"), std::string::npos) << why.text();
         party.messenger->move_until(os::now_ns() + 50'000'000);
+        // The meeting is over. A member that waits again hears again.
+        EXPECT_EQ(team->disturbance().code(), Code::peer_lost) << party.rank();
       },
       false);
 }
