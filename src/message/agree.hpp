@@ -29,8 +29,8 @@ class Team {
     bytes = std::move(all.front());
     return {};
   }
-  // Returns why the next call would fail, if that is known already: a member is lost, or a neighbour has left the sequence of
-  // calls. For a member that waits for something else before it makes that call. Does not wait.
+  // Returns why the next call would fail, if that is known already: a member is lost, or a neighbour has left the
+  // sequence of calls. For a member that waits for something else before it makes that call. Does not wait.
   [[nodiscard]] virtual Status disturbance() { return {}; }
   // This member leaves the sequence of calls, because of an error or for good: the next call of the others fails with
   // `why`, an error. Does not wait.

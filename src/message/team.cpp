@@ -81,6 +81,14 @@ std::uint32_t greeting_context(std::uint64_t identity) noexcept {
   return user_context(identity) | internal_context;
 }
 
+// Says which member is lost, and not back; ok: none. A meeting needs all of them.
+Status lost_member(const Courier& courier, const Group& group) {
+  for (std::int32_t rank = 0; rank < group.size(); ++rank) {
+    if (rank != group.rank() && courier.is_lost(group.peer(rank))) return courier.loss(group.peer(rank));
+  }
+  return {};
+}
+
 }  // namespace
 
 // ---- meetings ----
@@ -165,7 +173,7 @@ void MessageTeam::leave(const Status& why) noexcept {
 // failure, and what a neighbour says that has failed.
 Status MessageTeam::disturbance() {
   return with_memory([&]() -> Status {
-    if (!met_) return lost_member();
+    if (!met_) return lost_member(Courier(messenger_), group_);  // it waits again before the next meeting
     if (parent_.met) {
       COUPLET_TRY(said_failure(parent_, downwards(calls_)));  // what it said before it left says more
       COUPLET_TRY(ended_life(parent_));
@@ -177,15 +185,6 @@ Status MessageTeam::disturbance() {
     }
     return {};
   });
-}
-
-// A meeting needs all members. One that has failed, or was told of a loss, may wait again before the next one.
-Status MessageTeam::lost_member() const {
-  const Courier courier(messenger_);
-  for (std::int32_t rank = 0; rank < size(); ++rank) {
-    if (rank != group_.rank() && courier.is_lost(group_.peer(rank))) return courier.loss(group_.peer(rank));
-  }
-  return {};
 }
 
 Status MessageTeam::said_failure(const Edge& from, std::int32_t tag) const {

@@ -82,8 +82,6 @@ class MessageTeam final : public Team {
   [[nodiscard]] Edge edge_to(std::int32_t rank) const;
   void begin_meeting() noexcept;
   void end_meeting() noexcept;
-  // Says which member is lost, and not back; ok: none.
-  [[nodiscard]] Status lost_member() const;
   // Says why the neighbour that was met is not there any longer; ok: it is.
   [[nodiscard]] Status ended_life(const Edge& edge) const;
   [[nodiscard]] std::uint64_t losses_of(const Edge& edge) const noexcept;

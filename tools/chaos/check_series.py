@@ -512,16 +512,29 @@ def check_holding(evidence: Evidence, made: list[Made], readings: list[Reading])
                 both = {before.status, put.status} <= {"ERROR_TIMEOUT", "FULL"}
                 if not both or put.seconds < HELD_FOR_NOBODY_S:
                     continue  # once may be a relay that is just starting
-                reason = "" if lacks_another_rank(one, writer.rank, put) else why_held(evidence, one, put, readings)
+                reason = (
+                    ""
+                    if lacks_another_rank(one, writer.rank, put, readings)
+                    else why_held(evidence, one, put, readings)
+                )
                 if reason:
                     text = f"{writer.name} was held up for {put.seconds:.1f} s, {reason}: {put.text}"
                     yield Finding("held-for-nobody", text, f"series {one.name} at {put.begin_ns}")
 
 
-def lacks_another_rank(made: Made, rank: int, put: Call) -> bool:
-    """Says whether another rank has not yet published the step that this put overwrites: then no reader has it."""
+def lacks_another_rank(made: Made, rank: int, put: Call, readings: list[Reading]) -> bool:
+    """Says whether another rank has not yet published what a reader needs to give back the slot of this put.
+
+    That is the step that the put overwrites, and as many more as a read asks for at least.
+    """
     own = sum(1 for call in made.puts[rank] if call.status == "OK" and (call.end_ns or 0) <= put.begin_ns)
-    return made.published_before(put.begin_ns) <= own - int(made.options["slots"])
+    reads = (call for one in readings if one.name == made.name and one.holds for call in one.reads)
+    asked = [
+        int(call.facts.get("at_least", 1))
+        for call in reads
+        if call.begin_ns < (put.end_ns or put.begin_ns) and (call.end_ns is None or call.end_ns > put.begin_ns)
+    ]
+    return made.published_before(put.begin_ns) < own - int(made.options["slots"]) + max(asked, default=1)
 
 
 def why_held(evidence: Evidence, made: Made, put: Call, readings: list[Reading]) -> str:
