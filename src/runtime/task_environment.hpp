@@ -35,6 +35,9 @@ class TaskEnvironment final : public task::Environment {
     asked_ns_ = os::now_ns();
     return seems_gone(peer);
   }
+  [[nodiscard]] bool is_lost(channel::PeerId peer) const override {
+    return membership_.peer(peer).state == universe::PeerState::lost;
+  }
   Status alive(channel::PeerId peer, std::uint16_t incarnation) override {
     return membership_.alive(peer, incarnation);
   }

@@ -86,10 +86,16 @@ TaskMessage Worker::greeting() {
   return hello;
 }
 
+// A coupler that is lost when this worker opens the tasks has not said that no task comes, and may be started again.
 void Worker::greet(channel::PeerId coupler) {
-  if (team_->rank() == 0 && mailbox_.send(coupler, greeting()).ok()) {
+  if (team_->rank() != 0) {
+    return;
+  }
+  if (mailbox_.send(coupler, greeting()).ok()) {
     open_couplers_.insert(coupler);
     lost_couplers_.erase(coupler);
+  } else if (mailbox_.environment().is_lost(coupler)) {
+    lost_couplers_.insert(coupler);
   }
 }
 

@@ -464,8 +464,8 @@ def test_a_writer_rank_may_wait_for_a_reader_that_waits_for_another_rank() -> No
     slower.calls.insert(-2, put(10 * (STEPS - 4), 15_000, 15_001))
     assert "held-for-nobody" in kinds(check(run))
     # Chaos seed 24200106: the reader asks for two steps at least, and has one.
-    for read in calls_of(run, "reader", "read"):
-        read.facts["at_least"] = 2
+    for each in calls_of(run, "reader", "read"):
+        each.facts["at_least"] = 2
     assert "held-for-nobody" not in kinds(check(run))
 
 

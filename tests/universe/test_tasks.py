@@ -135,8 +135,12 @@ def test_a_coupler_that_was_started_again_has_the_workers_that_live(make_world: 
     requester.leave(worker, *couplers)
 
 
-def test_a_worker_is_told_that_its_only_coupler_was_lost(make_world: MakeWorld) -> None:
-    """Fault: next() said that there are no further tasks, and the worker left before the coupler was there again."""
+@pytest.mark.parametrize("opens_again", [False, True])
+def test_a_worker_is_told_that_its_only_coupler_was_lost(make_world: MakeWorld, opens_again: bool) -> None:
+    """Fault: next() said that there are no further tasks, and the worker left before the coupler was there again.
+
+    A worker that opened the tasks after the death was told so even when the coupler was back.
+    """
     world = make_world("coupler:1,worker:1,requester:1")
     coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
     for each in (coupler, worker, requester):
@@ -149,6 +153,9 @@ def test_a_worker_is_told_that_its_only_coupler_was_lost(make_world: MakeWorld) 
     for _ in range(2):
         answer = worker.ask("w.next(timeout=20)")
         assert "COUPLET_ERROR_PEER_LOST" in answer and "program 'coupler' rank 0" in answer, answer
+        if opens_again:
+            worker.get("w.close()")
+            worker.get("w = universe.worker('t')")
     coupler = Guest(world, "coupler", 0, 1).ready()
     coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
     coupler.say("c.run(timeout=100)")

@@ -340,6 +340,19 @@ TEST(Tasks, ALostWorkersTaskIsDoneByAnother) {
   lose_a_worker(OnLost::retry, Code::ok);
 }
 
+TEST(Tasks, AWorkerThatOpensWhileItsCouplerIsLostIsNotToldThatNoTaskComes) {
+  run_programs({{"coupler", 1}, {"solver", 1}}, [](const std::string& program, Rank& rank) {
+    if (program == "coupler") return;
+    rank.environment.gone_ = 0;
+    auto worker = open_worker(rank);
+    Incoming task;
+    EXPECT_EQ(worker->next({}, soon(), task).code(), Code::peer_lost);
+    rank.environment.gone_ = -1;
+    worker->returned(0);
+    EXPECT_EQ(worker->next({}, 0, task).code(), Code::not_yet);
+  });
+}
+
 TEST(Tasks, WorkersAndRequestsThatComeAfterTheCouplerHasClosedAreTurnedAway) {
   std::atomic<bool> closed{false};
   std::atomic<int> told{0};
