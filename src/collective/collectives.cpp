@@ -392,6 +392,7 @@ void Collectives::tick(std::uint64_t now_ns) {
     Status failure = session.lost_member();
     const bool is_first = call.stage == CallStage::meeting && call.is_first_of(calls_.active());
     const bool may_be_absent = is_first && !session.has_notice();
+    if (may_be_absent) session.watch_awaited(call.number);
     // A member may just have returned: what the hub says of it has been read since the last time.
     if (failure.ok() && may_be_absent && call.moved_ns != 0) failure = session.absent_member(call.number);
     // A member creates the group again when its call has failed. The reason may come here later than that.

@@ -147,6 +147,10 @@ Status Session::lost(std::int32_t rank) const {
               rank, courier_.loss(mailbox_.group().peer(rank)).text());
 }
 
+void Session::watch_awaited(std::uint64_t call) {
+  for (const std::int32_t rank : meeting_.awaited(call)) courier_.watch(mailbox_.group().peer(rank));
+}
+
 Status Session::absent_member(std::uint64_t call) const {
   for (const std::int32_t rank : meeting_.awaited(call)) {
     const channel::PeerId peer = mailbox_.group().peer(rank);

@@ -76,6 +76,8 @@ class Session {
   [[nodiscard]] Status lost_member() const;
   // Have the members met, is nothing known of a failure or a notice, and is no member lost?
   [[nodiscard]] bool is_undisturbed();
+  // Called while this member waits for others at the meeting: their death is noticed without a hub, too.
+  void watch_awaited(std::uint64_t call);
   // Returns peer_lost if a member that has to come to the meeting for the call is lost, or has left, and all that it
   // had sent has come. It may have been lost before this object was made.
   [[nodiscard]] Status absent_member(std::uint64_t call) const;

@@ -377,10 +377,14 @@ void Connections::not_connected(Transport& transport, const Party& party, const 
 
 // ---- as time passes -------------------------------------------------------------------------------------------------
 
-void Connections::tick(std::uint64_t /*now_ns*/) {
+void Connections::tick(std::uint64_t now_ns) {
   if (membership_.hub().ok()) {
     hub_missed_ = {};
+    hub_away_ = {};
+  } else {
+    hub_away_.look(now_ns);
   }
+  const bool never_told = hub_away_.total_ns() >= options_.walk.patience_ns;
   std::vector<channel::PeerId> waiting;
   for (auto& [id, peer] : peers_) {
     const bool arrived = peer.absent && membership_.peer(id).state != PeerState::absent && membership_.ask_contact(id);
@@ -388,6 +392,10 @@ void Connections::tick(std::uint64_t /*now_ns*/) {
       peer.absent = false;
       peer.incarnation = membership_.peer(id).incarnation;
       begin_walk(id, peer, Purpose::first);
+    } else if (peer.absent && never_told) {
+      peer.absent = false;
+      lost(id, fail(Code::peer_lost, "no connection to {}: where it is was not known when the hub went away: {}",
+                    membership_.peer_name(id), membership_.hub().text()));
     }
     if (peer.walk) {
       waiting.push_back(id);

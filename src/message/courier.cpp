@@ -137,6 +137,11 @@ void Courier::watch(const Request& request) noexcept {
   watch_source(request, messenger_.channels_);
 }
 
+void Courier::watch(channel::PeerId peer) noexcept {
+  const Flow* const flow = messenger_.peers_.find(peer);
+  if (flow == nullptr || flow->channel == nullptr) messenger_.channels_.waits_for(peer);
+}
+
 void Courier::look(channel::PeerId peer) noexcept {
   constexpr int frames = 256;
   const Flow* const flow = messenger_.peers_.find(peer);

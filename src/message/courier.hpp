@@ -62,6 +62,8 @@ class Courier {
   Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::function<std::string()>& what);
   // Called while this process waits for `request`: the death of its source is noticed without a hub, too.
   void watch(const Request& request) noexcept;
+  // The same for a process that waits for something of `peer`, which has to send it unasked.
+  void watch(channel::PeerId peer) noexcept;
   // Takes in what has come from the peer.
   void look(channel::PeerId peer) noexcept;
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from launching import World
@@ -133,6 +135,46 @@ def test_the_death_of_a_source_on_another_node_is_told(make_world: MakeWorld, li
     assert answer.startswith("error COUPLET_ERROR_PEER_LOST "), answer
     assert "program 'ocean' rank 0 (universe rank 0)" in answer, answer
     nowcast.leave()
+    world.kill()
+    world.clean()
+
+
+def test_the_first_of_a_group_hears_of_the_death_of_another_one(make_world: MakeWorld) -> None:
+    """The others greet the first rank of a group, which calls nobody before. Simulator seed 25035070."""
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = (Guest(world, name, 0, 1, COUPLET_NODE=node) for name, node in (("ocean", "a"), ("nowcast", "b")))
+    ocean.ready()
+    nowcast.ready()
+    world.kill_hub()
+    ocean.say("universe.group.barrier()")
+    time.sleep(1)
+    nowcast.process.kill()
+    nowcast.process.wait()
+    answer = ocean.hear()
+    assert answer.startswith("error COUPLET_ERROR_PEER_LOST "), answer
+    assert "program 'nowcast' rank 0 (universe rank 1)" in answer, answer
+    ocean.leave()
+    world.kill()
+    world.clean()
+
+
+def test_who_was_not_told_where_a_peer_is_waits_for_the_hub_only_for_a_time(
+    make_world: MakeWorld, tmp_path: Path
+) -> None:
+    """In large universes the hub tells where a rank is to those who ask for it."""
+    config = tmp_path / "settings.json"
+    config.write_text(json.dumps({"hub.max_told_contacts": 0, "connection_patience_s": 3}))
+    world = make_world("ocean:1,nowcast:1", "--config", str(config))
+    ocean, nowcast = (Guest(world, name, 0, 1, COUPLET_NODE=node) for name, node in (("ocean", "a"), ("nowcast", "b")))
+    ocean.ready()
+    nowcast.ready()
+    world.kill_hub()
+    answer = nowcast.ask("universe.group.Send(np.zeros(1 << 22), 0, 1)")
+    assert answer.startswith("error COUPLET_ERROR_PEER_LOST "), answer
+    assert "program 'ocean' rank 0" in answer, answer
+    assert "where it is was not known when the hub went away" in answer, answer
+    for guest in (ocean, nowcast):
+        guest.leave()
     world.kill()
     world.clean()
 
