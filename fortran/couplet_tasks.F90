@@ -223,7 +223,8 @@ contains
   end subroutine
 
   ! Runs the built-in coupler, which dispatches every request as it asks for. ierr is couplet_ok when all requesters
-  ! have closed, and couplet_not_yet if the timeout has passed before that.
+  ! have closed, and couplet_not_yet if the timeout has passed before that. couplet_error_peer_lost: everything is
+  ! done, and the last requesters were lost before they had closed.
   subroutine tasks_run(tasks, timeout, ierr)
     class(couplet_tasks), intent(in) :: tasks
     real(real64), intent(in), optional :: timeout

@@ -106,7 +106,8 @@ COUPLET_API void couplet_task_expectation_init(couplet_task_expectation* expecta
  * COUPLET_INTERRUPTED: the interrupt check ended the wait.
  * COUPLET_END: all requesters have closed, and everything is done.
  * COUPLET_ERROR_PEER_LOST: a rank of the group was lost; or no task is left, and a coupler was lost that may have had
- * more. If that coupler is started again, a later call gets its tasks.
+ * more. If that coupler is started again, a later call gets its tasks. Couplers: nothing is left to do, and the last
+ * requesters were lost before they had closed. If one of them is started again, a later call gets its requests.
  * COUPLET_ERROR_ARGUMENT, COUPLET_ERROR_TYPE, COUPLET_ERROR_SHAPE: the number of parameters, or the type or
  * size of the payload, is not the expected one. The task is handed back to its requester with this error. */
 COUPLET_API couplet_status couplet_tasks_next(couplet_tasks* tasks, const couplet_task_expectation* expected,
@@ -128,7 +129,8 @@ COUPLET_API couplet_status couplet_tasks_dispatch(couplet_tasks* tasks, uint64_t
 /* Runs the built-in coupler, which dispatches every request as it asks for. Couplers only.
  * COUPLET_OK: all requesters have closed, and everything is done.
  * COUPLET_NOT_YET: the timeout has passed.
- * COUPLET_INTERRUPTED: the interrupt check ended the wait. */
+ * COUPLET_INTERRUPTED: the interrupt check ended the wait.
+ * COUPLET_ERROR_PEER_LOST: everything is done, and the last requesters were lost before they had closed. */
 COUPLET_API couplet_status couplet_tasks_run(couplet_tasks* tasks, double timeout_s);
 
 #ifdef __cplusplus

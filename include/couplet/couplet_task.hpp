@@ -243,6 +243,7 @@ class Coupler : public detail::Tasks {
     detail::check(couplet_tasks_complete(handle(), work.id(), outcome, detail::text_or_null(text)));
   }
   /// Runs the built-in coupler until all requesters have closed. Returns false if timeout_s has passed before that.
+  /// Throws Error(COUPLET_ERROR_PEER_LOST) if the last requesters were lost before they had closed.
   [[nodiscard]] bool run(double timeout_s = for_ever) {
     return detail::check(couplet_tasks_run(handle(), timeout_s)) == COUPLET_OK;
   }

@@ -238,11 +238,13 @@ class Coupler(_Taker):
         done.
 
         Blocking: at most `timeout` seconds (None: for ever). DeadlineError: there was no request within the timeout.
+        PeerLostError: nothing is left to do, and the last requesters were lost before they had closed; if one of them
+        is started again, a later call gets its requests.
         """
         return self._take(-1, -1, -1, seconds(timeout, "timeout", "next"))
 
     def run(self, timeout: float | None = None) -> bool:
         """Dispatches every request as it asks for. Returns True when all requesters have closed, False after the
-        timeout.
+        timeout. PeerLostError: everything is done, and the last requesters were lost before they had closed.
         """
         return self._handle.run(seconds(timeout, "timeout", "run"))

@@ -32,6 +32,9 @@ class Team {
   // Returns why the next call would fail, if that is known already: a member is lost, or a neighbour has left the
   // sequence of calls. For a member that waits for something else before it makes that call. Does not wait.
   [[nodiscard]] virtual Status disturbance() { return {}; }
+  // Returns why the members that met first can never all meet again: one of them was lost since, so that its next life,
+  // if it has one, knows nothing of what they have in common. Does not wait.
+  [[nodiscard]] virtual Status broken_up() { return {}; }
   // This member leaves the sequence of calls, because of an error or for good: the next call of the others fails with
   // `why`, an error. Does not wait.
   virtual void leave(const Status& /*why*/) noexcept {}

@@ -89,6 +89,22 @@ Status lost_member(const Courier& courier, const Group& group) {
   return {};
 }
 
+// Into the part of each member.
+Status take_apart(const std::string& all, std::vector<std::string>& parts) {
+  std::size_t found = 0;
+  for (std::size_t offset = 0; all.size() - offset >= 16; ++found) {
+    const std::uint64_t member = number_at(all, offset);
+    const std::uint64_t length = number_at(all, offset + 8);
+    offset += 16;
+    if (member >= parts.size() || length > all.size() - offset) break;
+    parts[static_cast<std::size_t>(member)] = all.substr(offset, static_cast<std::size_t>(length));
+    offset += static_cast<std::size_t>(length);
+  }
+  return found == parts.size()
+             ? Status()
+             : fail(Code::mismatch, "only {} of {} members of the team have contributed", found, parts.size());
+}
+
 }  // namespace
 
 // ---- meetings ----
@@ -98,7 +114,8 @@ MessageTeam::MessageTeam(Messenger& messenger, Group& group, std::string name, s
       group_(group),
       name_(std::move(name)),
       identity_(identity_of(group, name_)),
-      next_meeting_(first_meeting) {
+      next_meeting_(first_meeting),
+      lives_(group) {
   int bit = 1;
   for (; bit < size() && (rank() & bit) == 0; bit <<= 1) {
     if ((rank() | bit) < size()) children_.push_back(edge_to(rank() | bit));
@@ -159,6 +176,12 @@ void MessageTeam::end_meeting() noexcept {
   met_ = false;
 }
 
+Status MessageTeam::broken_up() {
+  const Courier courier(messenger_);
+  const std::optional<channel::PeerId> ended = lives_.find_ended(courier);
+  return ended ? with_memory([&] { return courier.loss(*ended); }) : Status();
+}
+
 void MessageTeam::leave(const Status& why) noexcept {
   if (!met_) return;
   const std::uint64_t patience_ns = os::now_ns() + notice_patience_ns;
@@ -173,7 +196,10 @@ void MessageTeam::leave(const Status& why) noexcept {
 // failure, and what a neighbour says that has failed.
 Status MessageTeam::disturbance() {
   return with_memory([&]() -> Status {
-    if (!met_) return lost_member(Courier(messenger_), group_);  // it waits again before the next meeting
+    if (!met_) {  // it waits again before the next meeting
+      COUPLET_TRY(broken_up());
+      return lost_member(Courier(messenger_), group_);
+    }
     if (parent_.met) {
       COUPLET_TRY(said_failure(parent_, downwards(calls_)));  // what it said before it left says more
       COUPLET_TRY(ended_life(parent_));
@@ -275,21 +301,6 @@ Status MessageTeam::broadcast(std::string& bytes, std::uint64_t deadline_ns) {
   return {};
 }
 
-// Into the part of each member.
-Status MessageTeam::take_apart(const std::string& all, std::vector<std::string>& parts) const {
-  int found = 0;
-  for (std::size_t offset = 0; all.size() - offset >= 16; ++found) {
-    const std::uint64_t member = number_at(all, offset);
-    const std::uint64_t length = number_at(all, offset + 8);
-    offset += 16;
-    if (member >= parts.size() || length > all.size() - offset) break;
-    parts[static_cast<std::size_t>(member)] = all.substr(offset, static_cast<std::size_t>(length));
-    offset += static_cast<std::size_t>(length);
-  }
-  return found == size() ? Status()
-                         : fail(Code::mismatch, "only {} of {} members of the team have contributed", found, size());
-}
-
 // Every member takes part in every call, also one that has no memory for its own part: the others hear of it.
 Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, std::uint64_t deadline_ns) {
   if (!met_) begin_meeting();
@@ -313,6 +324,7 @@ Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, s
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
     if (child->met) static_cast<void>(send(status, own, *child, downwards(call), deadline_ns));
   }
+  if (status.ok() && !lives_.noted()) lives_.note(Courier(messenger_));
   if (status.ok()) return Result<std::string>(std::move(own));  // a copy could fail here alone
   if (!heard) {  // the parent, and all above it, may have gone on to the next call
     static_cast<void>(send(status, {}, parent_, upwards(calls_), os::now_ns() + notice_patience_ns));

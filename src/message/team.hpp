@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "message/agree.hpp"
+#include "message/lives.hpp"
 #include "message/message.hpp"
 
 namespace couplet::message {
@@ -50,6 +51,7 @@ class MessageTeam final : public Team {
   // Up the tree goes nothing, and down the tree the bytes.
   Status broadcast(std::string& bytes, std::uint64_t deadline_ns) override;
   [[nodiscard]] Status disturbance() override;
+  [[nodiscard]] Status broken_up() override;
   void leave(const Status& why) noexcept override;
 
  private:
@@ -77,7 +79,6 @@ class MessageTeam final : public Team {
 
   MessageTeam(Messenger& messenger, Group& group, std::string name, std::uint64_t first_meeting);
   Result<std::string> combine(const Fill& fill, const Merge& merge, std::uint64_t deadline_ns);
-  Status take_apart(const std::string& all, std::vector<std::string>& parts) const;
   Status collect(std::string& own, const Merge& merge, std::uint32_t call, std::uint64_t deadline_ns);
   [[nodiscard]] Edge edge_to(std::int32_t rank) const;
   void begin_meeting() noexcept;
@@ -106,6 +107,7 @@ class MessageTeam final : public Team {
   std::vector<Edge> children_;
   bool met_ = false;         // a meeting has begun
   std::uint32_t calls_ = 0;  // since it began
+  Lives lives_;              // since all members met for the first time
   std::string greeting_;     // has room, so that a greeting is not lost if there is no memory
 };
 

@@ -37,8 +37,11 @@ class TimeInterpolation {
               const Status& refusal = {});
 
   // To be called after another read of the reader: the steps that are kept are then no longer those around its
-  // position.
-  void forget() noexcept { kept_ = 0; }
+  // position, and what ended the last read may no longer hold.
+  void forget() noexcept {
+    kept_ = 0;
+    pending_ = {};
+  }
 
  private:
   struct Step {

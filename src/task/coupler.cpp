@@ -39,12 +39,13 @@ Status Coupler::find_members(const std::string& couplers) {
     }
     return {};
   };
-  COUPLET_TRY(add(options_.requesters, requester_ranks_));
+  std::set<channel::PeerId> requesters;
+  COUPLET_TRY(add(options_.requesters, requesters));
   COUPLET_TRY(add(options_.workers, worker_ranks_));
   std::set<channel::PeerId> own;
   COUPLET_TRY(add({couplers}, own));
-  auto& rest = options_.requesters.empty() ? requester_ranks_ : worker_ranks_;
-  const auto& named = options_.requesters.empty() ? worker_ranks_ : requester_ranks_;
+  auto& rest = options_.requesters.empty() ? requesters : worker_ranks_;
+  const auto& named = options_.requesters.empty() ? worker_ranks_ : requesters;
   if (options_.requesters.empty() || options_.workers.empty()) {
     for (const auto& program : mailbox_.environment().programs()) {
       for (const channel::PeerId peer : ranks_of(program)) {
@@ -54,8 +55,17 @@ Status Coupler::find_members(const std::string& couplers) {
       }
     }
   }
-  const auto gone = [&](channel::PeerId peer) { return mailbox_.environment().gone(peer); };
-  std::erase_if(requester_ranks_, gone);
+  Environment& environment = mailbox_.environment();
+  const auto gone = [&](channel::PeerId peer) { return environment.gone(peer); };
+  for (const channel::PeerId rank : requesters) {
+    const bool is_gone = gone(rank);
+    if (!is_gone || environment.is_lost(rank)) {
+      requesters_.add(rank);
+    }
+    if (is_gone) {
+      requesters_.lost(rank, fail(Code::peer_lost, "{} is lost", environment.peer_name(rank)));
+    }
+  }
   std::erase_if(worker_ranks_, gone);
   return {};
 }
@@ -75,13 +85,14 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
   if (closed_) {
     return fail(Code::state, "tasks '{}' are closed", name_);
   }
+  requesters_.look_for_returned(mailbox_.environment());
   std::size_t in_hand = 0;
   const auto something = [&] {
     in_hand = 0;
     if (!inbox_.empty()) {
       return true;
     }
-    if (!requester_ranks_.empty()) {
+    if (requesters_.any()) {
       return false;
     }
     in_hand = static_cast<std::size_t>(std::count_if(
@@ -102,6 +113,7 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
           "tasks '{}': {} tasks were taken, and neither dispatched nor completed; there is no other task to take",
           name_, in_hand);
     }
+    COUPLET_TRY(requesters_.loss(name_));
     say_end();
     return Code::end;
   }
@@ -159,12 +171,15 @@ Status Coupler::run(std::uint64_t deadline_ns) {
     }
   }
   pump();
+  requesters_.look_for_returned(mailbox_.environment());
+  const auto nothing_comes = [this] { return !requesters_.any() && entries_.empty() && parked_.empty(); };
   const Status waited = mailbox_.environment().engine().wait(
-      [this] { return over(); }, deadline_ns, [] { return std::string("the requesters to close"); }, nullptr, true);
+      nothing_comes, deadline_ns, [] { return std::string("the requesters to close"); }, nullptr, true);
   automatic_ = false;
   if (!waited.ok()) {
     return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
   }
+  COUPLET_TRY(requesters_.loss(name_));
   say_end();
   return {};
 }
@@ -205,10 +220,6 @@ void Coupler::say_end() {
       static_cast<void>(mailbox_.send(group.leader, message));
     }
   }
-}
-
-bool Coupler::over() const {
-  return requester_ranks_.empty() && entries_.empty() && parked_.empty();
 }
 
 }  // namespace couplet::task

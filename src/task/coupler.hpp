@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "task/requester_ranks.hpp"
 #include "task/work.hpp"
 
 namespace couplet::task {
@@ -35,8 +36,9 @@ class Coupler final : public Listener {
   ~Coupler() override;
 
   // Takes the next request, which the caller then dispatches or completes by its id. Until then its memory belongs to
-  // the library. Returns not_yet if there is none within the deadline; end if all requesters have closed or are gone,
-  // and everything is done; and state if only tasks are left that were taken and neither dispatched nor completed.
+  // the library. Returns not_yet if there is none within the deadline; end if all requesters have closed or left, and
+  // everything is done; peer_lost, until it has returned, if the last ones were lost; and state if only tasks are left
+  // that were taken and neither dispatched nor completed.
   Status next(std::uint64_t deadline_ns, Incoming& incoming);
   // Puts the task into the queue of the workers with that id, with this content. Returns not_found if no workers have
   // that id (the requester is not told, since the caller may dispatch the task otherwise), and argument if the caller
@@ -46,8 +48,8 @@ class Coupler final : public Listener {
   Status dispatch(std::uint64_t id, std::int32_t worker);
   // Ends the task without a worker.
   Status complete(std::uint64_t id, const Status& outcome);
-  // Runs the built-in coupler, which dispatches every request as its requester asked. Returns ok at the end, and
-  // not_yet at the deadline.
+  // Runs the built-in coupler, which dispatches every request as its requester asked. Returns ok at the end, not_yet
+  // at the deadline, and peer_lost as next() does.
   Status run(std::uint64_t deadline_ns);
   // Returns the number of tasks that wait for a worker.
   [[nodiscard]] std::uint64_t waiting() const noexcept;
@@ -56,6 +58,7 @@ class Coupler final : public Listener {
 
   void message(channel::PeerId source, wire::TaskMessage message) override;
   void lost(channel::PeerId peer, const Status& why) override;
+  void returned(channel::PeerId peer) override { requesters_.returned(peer); }
 
  private:
   enum class Stage : std::uint8_t { inbox, held, waiting, running };
@@ -89,7 +92,6 @@ class Coupler final : public Listener {
   void give_back(WorkerGroup& group, const Status& why, bool may_retry);
 
   [[nodiscard]] bool full() const noexcept;
-  [[nodiscard]] bool over() const;
   [[nodiscard]] bool all_registered() const;
   [[nodiscard]] Status find_workers(std::int32_t worker) const;
   Status enqueue(Entries::iterator entry, std::int32_t worker);
@@ -105,8 +107,8 @@ class Coupler final : public Listener {
   std::string name_;
   std::uint64_t space_;
   CouplerOptions options_;
-  std::set<channel::PeerId> requester_ranks_;  // requesters that have not closed
-  std::set<channel::PeerId> worker_ranks_;     // workers that have not registered
+  RequesterRanks requesters_;
+  std::set<channel::PeerId> worker_ranks_;  // workers that have not registered
   Entries entries_;
   std::deque<std::uint64_t> inbox_;
   std::map<std::int32_t, std::deque<std::uint64_t>> queues_;  // by worker id

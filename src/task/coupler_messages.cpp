@@ -27,7 +27,7 @@ void Coupler::answer(channel::PeerId requester, TaskMessageKind kind, std::uint6
 
 void Coupler::submitted(channel::PeerId source, TaskMessage message) {
   if (!mailbox_.environment().gone(source)) {
-    requester_ranks_.insert(source);  // it was taken out if an earlier incarnation of it was lost
+    requesters_.add(source);
   }
   if (full()) {
     answer(source, TaskMessageKind::taken, message.number, Code::full);
@@ -206,7 +206,7 @@ void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
   }
   group.idle_since = ++idle_clock_;
   groups_.push_back(std::move(group));
-  if (closed_ || over()) {
+  if (closed_ || (requesters_.all_closed() && entries_.empty() && parked_.empty())) {
     TaskMessage end;
     end.kind = TaskMessageKind::end;
     end.space = space_;
@@ -282,7 +282,7 @@ void Coupler::message(channel::PeerId source, TaskMessage message) {
       withdrawn(source, message.number);
       break;
     case TaskMessageKind::closed:
-      requester_ranks_.erase(source);
+      requesters_.closed(source);
       break;
     case TaskMessageKind::hello:
       greeted(source, message);
@@ -301,7 +301,11 @@ void Coupler::message(channel::PeerId source, TaskMessage message) {
 }
 
 void Coupler::lost(channel::PeerId peer, const Status& why) {
-  requester_ranks_.erase(peer);
+  if (mailbox_.environment().gone(peer) && !mailbox_.environment().is_lost(peer)) {
+    requesters_.closed(peer);  // it has left
+  } else {
+    requesters_.lost(peer, why);
+  }
   worker_ranks_.erase(peer);
   std::erase_if(parked_, [&](const auto& one) { return one.first == peer; });
   for (WorkerGroup& group : groups_) {

@@ -171,6 +171,37 @@ def test_a_worker_is_told_that_its_only_coupler_was_lost(make_world: MakeWorld, 
     requester.leave(worker, coupler)
 
 
+@pytest.mark.parametrize("call", ["next", "run"])
+def test_a_coupler_is_told_that_its_only_requester_was_lost(make_world: MakeWorld, call: str) -> None:
+    """Fault: it was told that all requesters had closed, for ever; what the next life submitted was never taken."""
+    world = make_world("coupler:1,worker:1,requester:1")
+    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
+    for each in (coupler, worker, requester):
+        each.ready()
+    coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
+    worker.get("w = universe.worker('t')")
+    worker.say("[job.complete() for job in w]")
+    requester.get("r = universe.requester('t')")
+    line = "[job.dispatch() for job in c]" if call == "next" else "c.run()"
+    coupler.say(line)
+    requester.get("t = r.submit(couplet.ANY_WORKER, [1], timeout=20)")
+    assert requester.get("t.wait(timeout=20)") == "None"
+    requester.process.kill()
+    requester.process.wait(WATCHDOG_S)
+    answer = coupler.hear()
+    assert "COUPLET_ERROR_PEER_LOST" in answer and "program 'requester' rank 0" in answer, answer
+    assert "COUPLET_ERROR_PEER_LOST" in coupler.ask("c.next(timeout=20)")
+    requester = Guest(world, "requester", 0, 1).ready()
+    requester.get("r = universe.requester('t')")
+    coupler.say(line)
+    requester.get("t = r.submit(couplet.ANY_WORKER, [2], timeout=20)")
+    assert requester.get("t.wait(timeout=20)") == "None"
+    requester.get("r.close()")
+    coupler.hear()
+    worker.hear()
+    requester.leave(worker, coupler)
+
+
 def test_what_a_requester_has_closed_its_next_life_has_not(make_world: MakeWorld) -> None:
     """Fault: a coupler that opened the tasks late took the close of the earlier life for that of the present one."""
     world = make_world("coupler:1,worker:1,requester:1")

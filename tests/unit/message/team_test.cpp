@@ -335,5 +335,32 @@ TEST(Team, AMemberHearsBeforeItsNextCallThatAnotherOneIsGone) {
       false);
 }
 
+// Fault: when the lost one was there again, a call waited for ever for a member that knew nothing of the team.
+TEST(Team, AMemberThatWasStartedAgainBreaksUpTheTeamForGood) {
+  Parties parties(LaneKind::shm, 2);
+  std::atomic<int> met{0};
+  parties.run([&](Party& party) {
+    auto team = open_team(party);
+    const auto other = static_cast<channel::PeerId>(1 - party.rank());
+    party.messenger->peer_lost(other, Status(Code::peer_lost, "killed before"));
+    party.messenger->peer_returned(other);
+    EXPECT_TRUE(team->broken_up().ok()) << "what was lost before the members met does not count";
+    std::int64_t values[] = {1};
+    ASSERT_TRUE(team->minimum(values, os::deadline_after(20)).ok());
+    EXPECT_TRUE(team->broken_up().ok());
+    for (++met; met < 2;) party.poll(0, 1);
+    if (party.rank() == 1) return;
+    party.messenger->peer_lost(1, Status(Code::peer_lost, "killed"));
+    party.messenger->peer_returned(1);
+    for (int look = 0; look < 2; ++look) {
+      const Status why = team->broken_up();
+      EXPECT_EQ(why.code(), Code::peer_lost);
+      EXPECT_NE(why.text().find("killed"), std::string::npos) << why.text();
+    }
+    team->leave(team->broken_up());
+    EXPECT_EQ(team->disturbance().code(), Code::peer_lost);
+  });
+}
+
 }  // namespace
 }  // namespace couplet::message

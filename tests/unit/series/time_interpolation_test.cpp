@@ -134,6 +134,22 @@ TEST_F(ReadAt, AStepWithoutATimeIsNamed) {
   expect_refused(at({1}), Code::argument, "step 5 has no physical time");
 }
 
+// Fault: after a read of another kind, which said that the series was restarted, the old error came.
+TEST_F(ReadAt, WhatWasLeftForTheNextReadIsForgottenWithTheSteps) {
+  open_at();
+  put_step(1, 1);
+  put_step(2, 2);
+  const std::array<double, 3> values{};
+  ASSERT_TRUE(writer->put(values.data(), 25).ok());
+  ASSERT_TRUE(at({1.5, 3.5}).ok());
+  EXPECT_EQ(batch.count, 1U);
+  interpolation->forget();
+  put_step(3, 3);
+  put_step(4, 4);
+  const Status status = at({3.5});
+  EXPECT_TRUE(status.ok()) << status.text();
+}
+
 TEST_F(ReadAt, StepsWhoseTimesDoNotGrowAreNamed) {
   open_at();
   put_step(1, 1);
