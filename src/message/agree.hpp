@@ -29,11 +29,12 @@ class Team {
     bytes = std::move(all.front());
     return {};
   }
-  // Returns why the next call would fail, if that is known already: a member is lost, or a neighbour has left the
-  // sequence of calls. For a member that waits for something else before it makes that call. Does not wait.
+  // Returns why the next call would fail, if that is known already: a neighbour is lost, or has left the sequence of
+  // calls. For a member that waits for something else before it makes that call. Does not wait.
   [[nodiscard]] virtual Status disturbance() { return {}; }
-  // Returns why the members that met first can never all meet again: one of them was lost since, so that its next life,
-  // if it has one, knows nothing of what they have in common. Does not wait.
+  // Returns why the members cannot meet again: one of them is lost, or was lost since they met first, so that its next
+  // life knows nothing of what they have in common. A member that waits for something else makes its next call then,
+  // which fails on all. Does not wait.
   [[nodiscard]] virtual Status broken_up() { return {}; }
   // This member leaves the sequence of calls, because of an error or for good: the next call of the others fails with
   // `why`, an error. Does not wait.

@@ -20,13 +20,17 @@ class Lives {
     for (std::int32_t rank = 0; rank < group_.size(); ++rank) losses_.push_back(courier.losses(group_.peer(rank)));
     checked_ = courier.losses();
   }
-  // Returns a member that was lost since note(), also if it is back, and has not left in good order.
+  // Was the member lost since note(), also if it is back? Not if it has left in good order.
+  [[nodiscard]] bool has_ended(const Courier& courier, std::int32_t rank) const noexcept {
+    const channel::PeerId peer = group_.peer(rank);
+    return noted() && courier.losses(peer) != losses_[static_cast<std::size_t>(rank)] && !courier.has_left(peer);
+  }
+  // Returns a member of which that is true.
   [[nodiscard]] std::optional<channel::PeerId> find_ended(const Courier& courier) noexcept {
     const std::uint64_t now = courier.losses();
     if (!noted() || now == checked_) return {};
     for (std::int32_t rank = 0; rank < group_.size(); ++rank) {
-      const channel::PeerId peer = group_.peer(rank);
-      if (courier.losses(peer) != losses_[static_cast<std::size_t>(rank)] && !courier.has_left(peer)) return peer;
+      if (has_ended(courier, rank)) return group_.peer(rank);
     }
     checked_ = now;
     return {};

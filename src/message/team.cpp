@@ -128,15 +128,20 @@ MessageTeam::Edge MessageTeam::edge_to(std::int32_t rank) const {
   return {.rank = rank, .peer = group_.peer(rank), .meeting = 0, .context = 0, .losses = 0, .met = false};
 }
 
-std::uint64_t MessageTeam::losses_of(const Edge& edge) const noexcept {
-  return Courier(messenger_).losses(edge.peer);
-}
-
 Status MessageTeam::ended_life(const Edge& edge) const {
-  if (losses_of(edge) == edge.losses) return {};
+  if (Courier(messenger_).losses(edge.peer) == edge.losses) return {};
   const Courier courier(messenger_);
   const Status loss = courier.loss(edge.peer);
   return courier.is_lost(edge.peer) ? loss : fail(loss.code(), "{}; it was started again", loss.text());
+}
+
+Status MessageTeam::ended_since_first(const Edge& edge) const {
+  const Courier courier(messenger_);
+  if (!lives_.has_ended(courier, edge.rank)) return {};
+  return with_memory([&] {
+    return fail(Code::peer_lost, "{}; its next life takes no part: all close, and begin anew with it",
+                courier.loss(edge.peer).text());
+  });
 }
 
 MessageTeam::~MessageTeam() {
@@ -179,7 +184,7 @@ void MessageTeam::end_meeting() noexcept {
 Status MessageTeam::broken_up() {
   const Courier courier(messenger_);
   const std::optional<channel::PeerId> ended = lives_.find_ended(courier);
-  return ended ? with_memory([&] { return courier.loss(*ended); }) : Status();
+  return with_memory([&] { return ended ? courier.loss(*ended) : lost_member(courier, group_); });
 }
 
 void MessageTeam::leave(const Status& why) noexcept {
@@ -196,10 +201,7 @@ void MessageTeam::leave(const Status& why) noexcept {
 // failure, and what a neighbour says that has failed.
 Status MessageTeam::disturbance() {
   return with_memory([&]() -> Status {
-    if (!met_) {  // it waits again before the next meeting
-      COUPLET_TRY(broken_up());
-      return lost_member(Courier(messenger_), group_);
-    }
+    if (!met_) return {};
     if (parent_.met) {
       COUPLET_TRY(said_failure(parent_, downwards(calls_)));  // what it said before it left says more
       COUPLET_TRY(ended_life(parent_));
@@ -224,11 +226,13 @@ Status MessageTeam::said_failure(const Edge& from, std::int32_t tag) const {
 Status MessageTeam::greeted(std::string& bytes, Edge& child, std::uint64_t deadline_ns) {
   int failures = 0;
   while (true) {
-    child.losses = losses_of(child);
+    child.losses = Courier(messenger_).losses(child.peer);
+    const Status ended = ended_since_first(child);
     const Status received = with_memory([&] {
       return messenger_.recv_internal(group_, greeting_context(identity_), greeting_, child.rank, greeting_tag,
-                                      deadline_ns);
+                                      ended.ok() ? deadline_ns : 0);
     });
+    if (!ended.ok() && received.code() == Code::timeout) return ended;
     if (received.code() == Code::memory && ++failures < max_receive_failures && os::now_ns() < deadline_ns) {
       messenger_.move_until(os::now_ns() + retry_ns);  // a child that is not met cannot be told of a failure
       continue;
@@ -314,8 +318,10 @@ Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, s
   if (status.ok()) status = std::move(collected);
   bool heard = parent_.rank < 0;
   if (parent_.rank >= 0) {
-    if (call == 0) parent_.losses = losses_of(parent_);
-    const Status said = send(status, own, parent_, call == 0 ? greeting_tag : upwards(call), deadline_ns);
+    if (call == 0) parent_.losses = Courier(messenger_).losses(parent_.peer);
+    const Status ended = call == 0 ? ended_since_first(parent_) : Status();
+    const Status said =
+        ended.ok() ? send(status, own, parent_, call == 0 ? greeting_tag : upwards(call), deadline_ns) : ended;
     const bool unknown = call == 0 && !said.ok();  // nobody answers a greeting that was not sent
     Status from_above = unknown ? said : receive(own, parent_, downwards(call), deadline_ns, heard);
     heard = heard || unknown;
@@ -443,7 +449,7 @@ Status MessageTeam::with_memory(const Body& body) const noexcept {
 // then it hears of it by the end of the channel. Returns why nothing was sent.
 Status MessageTeam::send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,
                          std::uint64_t deadline_ns) noexcept {
-  if (tag != greeting_tag && losses_of(to) != to.losses) return Code::peer_lost;
+  if (tag != greeting_tag && Courier(messenger_).losses(to.peer) != to.losses) return Code::peer_lost;
   const std::uint32_t context = tag == greeting_tag ? greeting_context(identity_) : to.context;
   std::string image;
   while (true) {

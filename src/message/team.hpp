@@ -85,7 +85,8 @@ class MessageTeam final : public Team {
   void end_meeting() noexcept;
   // Says why the neighbour that was met is not there any longer; ok: it is.
   [[nodiscard]] Status ended_life(const Edge& edge) const;
-  [[nodiscard]] std::uint64_t losses_of(const Edge& edge) const noexcept;
+  // The same for one that was met in an earlier meeting. It is not waited for: its next life would not come.
+  [[nodiscard]] Status ended_since_first(const Edge& edge) const;
   // Returns the failure that the neighbour has said with this tag, if it has.
   [[nodiscard]] Status said_failure(const Edge& from, std::int32_t tag) const;
   Status greeted(std::string& bytes, Edge& child, std::uint64_t deadline_ns);

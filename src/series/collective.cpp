@@ -112,15 +112,6 @@ Status Agreement::minimum(AgreementPoint point, const Status& own, std::span<std
   if (alone()) {
     return own;
   }
-  if (Status broken = team_.broken_up(); !broken.ok()) {
-    Status why =
-        fail(broken.code(),
-             "a rank of this reader is lost, and its next life takes no part in this opening: close the series, "
-             "and open it again: {}",
-             broken.text());
-    leave(why);
-    return own.ok() ? why : own;
-  }
   const Status mine = own.ok() ? environment_.before_agreement(point) : own;
   const Subject subject{reader_rank, call_with(point), static_cast<std::int64_t>(point)};
   return agree_on_minimum(team_, mine, subject, values, deadline_ns);

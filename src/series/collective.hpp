@@ -87,6 +87,9 @@ class Agreement {
   // For a rank that waits before the next agreement, which others may never come to. Returns why they will not, and
   // leaves the sequence then; ok: nothing is known of that.
   [[nodiscard]] Status disturbed();
+  // For such a rank, too: will the next agreement fail, since a rank is lost? It makes that agreement then, which the
+  // others await.
+  [[nodiscard]] bool is_broken_up() const { return !team_.broken_up().ok(); }
 
   // As agree_on_minimum.
   [[nodiscard]] Status minimum(AgreementPoint point, const Status& own, std::span<std::int64_t> values,

@@ -127,7 +127,7 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
       }
       view.outlook = end_.look(view.sight, *attachment_);
       view.disturbed = agreement_.disturbed();
-      if (view.outlook == Outlook::waiting && view.disturbed.ok() && may_take_more()) {
+      if (view.outlook == Outlook::waiting && view.disturbed.ok() && (agreement_.is_broken_up() || may_take_more())) {
         view.outlook = Outlook::steps;
       } else if (view.outlook == Outlook::waiting && view.disturbed.ok()) {
         const Source& awaited = attachment_->sources()[view.sight.awaited()];

@@ -13,7 +13,7 @@ bool ReaderReadiness::look(Reader& reader, std::uint64_t at_least, bool losses) 
   if (!reader.note_sight(view).ok() || view.sight.published >= reader.selection_.target(at_least)) {
     return true;
   }
-  if (losses && !reader.agreement_.disturbed().ok()) {
+  if (losses && (!reader.agreement_.disturbed().ok() || reader.agreement_.is_broken_up())) {
     return true;
   }
   const bool may_wait = !view.sight.ended || view.sight.open.has_value();
