@@ -3,11 +3,17 @@
 // prints one JSON object for each case with all samples, from which bench/suite_series.py computes the figures.
 // usage: COUPLET_HUB=... series_relayed {ocean|near|far} [CASE...]      (far with a COUPLET_NODE of its own)
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <climits>
 #include <set>
 
 #include "bench/series/measure.hpp"
@@ -18,7 +24,7 @@ namespace {
 constexpr std::uint64_t slots = 64;
 constexpr std::uint64_t burst = 16;  // steps
 constexpr int rounds = 100;
-enum class Order : std::int32_t { read, stream, end };  // tells a reader what to do next
+enum class Order : std::int32_t { read, stream, pass_on, end };  // tells a reader what to do next
 
 couplet_group* group = nullptr;
 std::int32_t rank_of(couplet_universe* universe, const char* program) {
@@ -75,36 +81,119 @@ int connect_to(std::int32_t rank) {
   return connection;
 }
 
+void receive_all(int connection, std::byte* out) {
+  for (std::uint64_t at = 0; at < burst * box_bytes;) {
+    const ssize_t count = recv(connection, out + at, burst * box_bytes - at, 0);
+    if (count <= 0) {
+      give_up("the stream has ended");
+    }
+    at += static_cast<std::uint64_t>(count);
+  }
+}
+
+void send_all(int connection, const std::byte* data, std::uint64_t bytes) {
+  for (std::uint64_t at = 0; at < bytes;) {
+    const ssize_t count = send(connection, data + at, bytes - at, MSG_NOSIGNAL);
+    if (count <= 0) {
+      give_up("the stream has ended");
+    }
+    at += static_cast<std::uint64_t>(count);
+  }
+}
+
+// ---- the limit of three processes: by hand, without any check ----
+
+// Ocean puts whole fields into shared memory, and near packs the boxes and sends them to far over plain TCP, as soon as
+// a field is there.
+class HandedOver {
+ public:
+  HandedOver() : memory_(path(), true) {}
+  // Ocean makes the file before it and near map it, and removes the name then.
+  static void make() {
+    const int file = ::open(path().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0 || posix_fallocate(file, 0, page_bytes + burst * step_bytes) != 0) {
+      give_up("no memory for " + path());
+    }
+    ::close(file);
+  }
+  static void forget() { ::unlink(path().c_str()); }
+
+  void put(std::uint64_t number, const std::byte* field) {
+    std::memcpy(slot(number), field, step_bytes);
+    count().store(static_cast<std::uint32_t>(number + 1), std::memory_order_release);
+    if (sleeps().exchange(0) != 0) {
+      syscall(SYS_futex, &count(), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    }
+  }
+  void begin() { count().store(0); }
+  void pass_on(int connection) {
+    constexpr std::int64_t rows = 27;  // about 64 KiB
+    std::vector<std::byte> piece(rows * box_extent * 4);
+    for (std::uint64_t number = 0; number < burst; ++number) {
+      wait_for(number + 1);
+      for (std::int64_t row = 0; row < box_extent; row += rows) {
+        const std::int64_t packed = std::min(rows, box_extent - row);
+        for (std::int64_t index = 0; index < packed; ++index) {
+          const std::int64_t first = (box_start + row + index) * extent + box_start;
+          std::memcpy(piece.data() + index * box_extent * 4, slot(number) + first * 4, box_extent * 4);
+        }
+        send_all(connection, piece.data(), static_cast<std::uint64_t>(packed) * box_extent * 4);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t page_bytes = 4096;
+  // Both are started by the same process.
+  static std::string path() { return "/dev/shm/couplet-bench-relayed-" + std::to_string(getppid()); }
+  std::byte* slot(std::uint64_t number) { return memory_.data() + page_bytes + number * step_bytes; }
+  std::atomic<std::uint32_t>& count() { return *reinterpret_cast<std::atomic<std::uint32_t>*>(memory_.data()); }
+  std::atomic<std::uint32_t>& sleeps() { return *reinterpret_cast<std::atomic<std::uint32_t>*>(memory_.data() + 64); }
+  void wait_for(std::uint64_t wanted) {
+    for (std::uint32_t seen = 0; (seen = count().load(std::memory_order_acquire)) < wanted;) {
+      sleeps().store(1);
+      syscall(SYS_futex, &count(), FUTEX_WAIT, seen, nullptr, nullptr, 0);
+    }
+  }
+
+  SharedMemory memory_;
+};
+
 // ---- the readers ----
 
 void read_bursts(couplet_universe* universe, const char* name, bool streams) {
   const std::int32_t ocean = rank_of(universe, "ocean");
   couplet_series* series = open_series(universe, name, COUPLET_SERIES_HOLD, slots * box_bytes);
   const int connection = streams ? connect_to(ocean) : -1;
+  // Near is the relay by hand, from which far receives.
+  const bool is_far = std::string(name) == "far";
+  const int handed = is_far ? connect_to(rank_of(universe, "near")) : accept_from(rank_of(universe, "far"));
   Destinations destinations(slots);
+  tell(ocean, 0);
+  hear(ocean);  // the memory is there
+  HandedOver memory;
   tell(ocean, 0);
   for (;;) {
     const auto order = static_cast<Order>(hear(ocean));
     if (order == Order::end) {
       break;
     }
+    if (order == Order::pass_on && !is_far) {
+      memory.pass_on(handed);
+      continue;
+    }
     std::byte* out = destinations.next(burst);
     if (order == Order::read) {
       read_series(series, burst, out);
     } else {
-      for (std::uint64_t at = 0; at < burst * box_bytes;) {
-        const ssize_t count = recv(connection, out + at, burst * box_bytes - at, 0);
-        if (count <= 0) {
-          give_up("the stream has ended");
-        }
-        at += static_cast<std::uint64_t>(count);
-      }
+      receive_all(order == Order::stream ? connection : handed, out);
     }
     tell(ocean, 0);
   }
   if (connection >= 0) {
     close(connection);
   }
+  close(handed);
   must(couplet_series_close(series), "close");
 }
 
@@ -136,14 +225,21 @@ double put_burst(Bursts& bursts, std::byte* field, bool arrived) {
 double stream_burst(int connection, std::int32_t reader, const std::byte* boxes) {
   tell(reader, static_cast<std::int32_t>(Order::stream));
   const double start = seconds();
-  for (std::uint64_t at = 0; at < burst * box_bytes;) {
-    const ssize_t count = send(connection, boxes + at, burst * box_bytes - at, MSG_NOSIGNAL);
-    if (count <= 0) {
-      give_up("the stream has ended");
-    }
-    at += static_cast<std::uint64_t>(count);
-  }
+  send_all(connection, boxes, burst * box_bytes);
   hear(reader);
+  return seconds() - start;
+}
+
+double hand_over_burst(HandedOver& memory, std::int32_t near, std::int32_t far, std::byte* field) {
+  memory.begin();
+  tell(near, static_cast<std::int32_t>(Order::pass_on));
+  tell(far, static_cast<std::int32_t>(Order::pass_on));
+  const double start = seconds();
+  for (std::uint64_t number = 0; number < burst; ++number) {
+    std::memset(field + (number % 50) * 4096, static_cast<int>(number), 4096);
+    memory.put(number, field);
+  }
+  hear(far);
   return seconds() - start;
 }
 
@@ -155,6 +251,13 @@ void write_bursts(couplet_universe* universe, const std::set<std::string>& wante
   const int connection = accept_from(far.reader);
   hear(near.reader);
   hear(far.reader);
+  HandedOver::make();
+  HandedOver handed;
+  for (const std::int32_t reader : {near.reader, far.reader}) {
+    tell(reader, 0);
+    hear(reader);
+  }
+  HandedOver::forget();
   std::byte* field = touched_memory(step_bytes);
   const std::byte* boxes = touched_memory(burst * box_bytes);
   constexpr double ms_a_step = 1e3 / burst;
@@ -167,9 +270,11 @@ void write_bursts(couplet_universe* universe, const std::set<std::string>& wante
       print(name, "ms", samples);
     }
   };
-  sample("relay/read", {{"ours", [&] { return ms_a_step * put_burst(far, field, true); }},
-                        {"limit_tcp", [&] { return ms_a_step * stream_burst(connection, far.reader, boxes); }},
-                        {"mapped_reader", [&] { return ms_a_step * put_burst(near, field, true); }}});
+  sample("relay/read",
+         {{"ours", [&] { return ms_a_step * put_burst(far, field, true); }},
+          {"limit_tcp", [&] { return ms_a_step * stream_burst(connection, far.reader, boxes); }},
+          {"limit_by_hand", [&] { return ms_a_step * hand_over_burst(handed, near.reader, far.reader, field); }},
+          {"mapped_reader", [&] { return ms_a_step * put_burst(near, field, true); }}});
   sample("relay/writer-slowdown", {{"ours", [&] { return ms_a_step * put_burst(far, field, false); }},
                                    {"limit_no_reader", [&] { return ms_a_step * put_burst(alone, field, false); }},
                                    {"mapped_reader", [&] { return ms_a_step * put_burst(near, field, false); }}});
