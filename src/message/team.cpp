@@ -227,7 +227,7 @@ Status MessageTeam::greeted(std::string& bytes, Edge& child, std::uint64_t deadl
   int failures = 0;
   while (true) {
     child.losses = Courier(messenger_).losses(child.peer);
-    const Status ended = ended_since_first(child);
+    Status ended = ended_since_first(child);
     const Status received = with_memory([&] {
       return messenger_.recv_internal(group_, greeting_context(identity_), greeting_, child.rank, greeting_tag,
                                       ended.ok() ? deadline_ns : 0);
