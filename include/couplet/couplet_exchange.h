@@ -103,7 +103,7 @@ COUPLET_API couplet_status couplet_exchange_start(couplet_exchange* exchange);
 COUPLET_API couplet_status couplet_exchange_test(couplet_exchange* exchange, int32_t* done);
 
 /* Waits until the round is over.
- * Blocking: at most timeout_s; with a method that waits inside of calls of MPI as long as these calls do.
+ * Blocking: at most timeout_s; with a method that waits inside of calls of MPI, as long as these calls do.
  * COUPLET_ERROR_TIMEOUT, COUPLET_INTERRUPTED: the round is still under way; call it again.
  * COUPLET_ERROR_STATE: no round is under way, or a neighbour has closed the exchange.
  * COUPLET_ERROR_PEER_LOST: a rank is lost; or another error that a rank has met. The exchange has then failed at all

@@ -33,7 +33,9 @@ def arrays_to_put(given: Any, step: int, series: str, fields: Fields) -> list[An
         if several and not isinstance(own, list | tuple):
             raise ArgumentError(f"{where}: {title}this rank writes {len(info.boxes)} boxes; give a list of arrays")
         if several and len(own) != len(info.boxes):
-            raise ArgumentError(f"{where}: {title}{len(own)} arrays for the {len(info.boxes)} boxes of this rank")
+            raise ArgumentError(
+                f"{where}: {title}this rank writes {len(info.boxes)} boxes; give as many arrays, not {len(own)}"
+            )
         for array, extents in zip(list(own) if several else [own], info.box_shapes, strict=True):
             source = array if hasattr(array, "shape") else _made_array(array, f"{where}: {title}")
             if isinstance(source, np.ma.MaskedArray) and np.ma.is_masked(source):

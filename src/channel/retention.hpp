@@ -79,7 +79,7 @@ class Retention {
   [[nodiscard]] bool is_full() const noexcept {
     return copied_bytes_ + size_of_copy(max_copied_bytes) > max_retained_bytes;
   }
-  // May such a payload be copied without further memory?
+  // May a payload of that size be copied without further memory?
   [[nodiscard]] bool has_room(std::size_t payload_bytes) const noexcept {
     const std::uint32_t size = size_of_copy(payload_bytes);
     return payload_bytes <= max_copied_bytes && copied_bytes_ + size <= max_retained_bytes && last_block_ != nullptr &&

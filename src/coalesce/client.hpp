@@ -3,7 +3,7 @@
 // the StepManager calls its clients, stage by stage, and the CommunicationsManager moves what all of them have asked
 // for: one message for each neighbour, one wait for each phase. Invariants: clients are called in the order of
 // registration, which is the same at all ranks that have them; memory of clients is touched only between fill and use;
-// what an error in one client ends, ends at all ranks that could wait for it. The switches change the number of
+// what an error in one client ends is ended at all ranks that could wait for it. The switches change the number of
 // messages and waits, and no bit of what arrives. Decision: docs/decisions/0036. Tests: tests/unit/coalesce,
 // tests/conformance/coalesce.
 #pragma once

@@ -57,7 +57,7 @@ Status receive(const CommunicationsManager& manager, const Parcel& parcel, Slots
   slot.givers = 0;
   slot.bytes = 0;
   if (bytes == 0) return {};
-  if (bytes < head_bytes) return fail(Code::protocol, "a part of {} bytes ends before its head", bytes);
+  if (bytes < head_bytes) return fail(Code::protocol, "a part of {} bytes is shorter than its head", bytes);
   slot.givers = wire::take_little<std::uint64_t>(parcel.bytes.data());
   slot.bytes = bytes - head_bytes;
   if (slot.bytes > 0) std::memcpy(slot.data.data(), parcel.bytes.data() + head_bytes, slot.bytes);

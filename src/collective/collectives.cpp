@@ -434,7 +434,8 @@ bool Collectives::take_notices(KnownGroup& known) {
   return any;
 }
 
-// A member waits in a call. If this one makes, or has made, another call of that number, both hear of it.
+// Answers the inquiry of a member that waits in a call. That member is told if this member makes, or has made, another
+// call with the same number, and if the call with this number has failed here.
 void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inquiry, std::int32_t source) {
   Session& session = known.session;
   if (session.meeting().met() && inquiry.epoch != session.meeting().epoch()) {

@@ -295,7 +295,8 @@ std::span<const Traffic> Exchange::traffic() const noexcept {
 
 // ---- the end ----
 
-// The neighbours hear of what this member has found out; what it has heard of has a name in front already.
+// Tells the neighbours of the error. An error that this member has found gets the name of the exchange in front; one
+// that a neighbour has told has it already.
 Status Exchange::give_up(const Status& why) {
   if (state_ == State::failed || state_ == State::closed) return failure_;
   failure_ = why;

@@ -71,7 +71,7 @@ class StopSignals final : public engine::Source {
   bool told_ = false;
 };
 
-// Removes the binding to cores that the process which started it had, since a relay serves the whole node.
+// Removes the binding to cores that a relay has inherited from the process that started it: it serves the whole node.
 void forget_affinity() {
   cpu_set_t all;
   std::memset(&all, 0xFF, sizeof all);

@@ -23,7 +23,8 @@ namespace couplet::series {
 // (LinksWait::kept_from).
 void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known,
                    std::uint64_t kept_from);
-// Does both for a reader of one rank, unless its sources come over one link: there they share steps already.
+// Asks for the possible share, for a reader of one rank that takes what comes. Does nothing if all its sources come
+// over one link: there they share steps already.
 void share_alone(const std::vector<Source>& sources, const ReaderOptions& options, std::uint64_t kept_from);
 // Returns true if the links wait for each other. Then a copy is not overtaken, and needs no newer step than there is.
 [[nodiscard]] bool links_wait(const std::vector<Source>& sources);

@@ -128,7 +128,7 @@ class Liveness {
   std::vector<channel::PeerId> round_;  // the peers on this node that are still to be checked
   std::uint64_t next_round_ns_ = 0;
   std::deque<Loss> losses_;                                       // not yet told
-  std::deque<Loss> leaving_;                                      // of peers that still send
+  std::deque<Loss> leaving_;                                      // losses of peers that still send
   std::unordered_map<channel::PeerId, std::deque<Later>> later_;  // none is empty
   bool telling_ = false;
   std::vector<Handler> handlers_;

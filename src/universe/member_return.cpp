@@ -21,7 +21,8 @@ double seconds_setting(const std::string& text, double otherwise) {
   return fits ? value : otherwise;
 }
 
-// Returns the peers that are not present in their first incarnation, and all relays that have been there.
+// Returns all ranks but those that are present in their first incarnation, and the relays that have been present: at
+// most max_runs_per_message runs.
 std::vector<PeerRun> exceptions_of(const std::vector<PeerInfo>& ranks,
                                    const std::map<channel::PeerId, PeerInfo>& relays) {
   std::vector<PeerRun> runs;

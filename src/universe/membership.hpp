@@ -121,10 +121,11 @@ class Membership {
   // Returns ok while that incarnation of `id` may still answer, else peer_lost, with its name and the proof; also if a
   // later one is known. Checks the lock of a peer on this node.
   virtual Status alive(channel::PeerId id, std::uint16_t incarnation) = 0;
-  // Reads what the hub has sent. CatchUp::ask: first waits until this process knows all that the hub knew when this
-  // was called, for at most a second, and not if the hub is away or inside of a poll. This is to be done before a call
-  // fails because of a peer that is gone: a message of a third process, which has known earlier that the peer is back,
-  // may have led to that call. Returns true if the handlers of on_lost have not been told of all losses yet.
+  // Reads what the hub has sent. CatchUp::ask: also waits, for at most a second, until this process knows all that the
+  // hub knew at the time of the call. It does not wait if the hub is away, or if a poll has called it. Ask before a
+  // call fails because of a peer that is gone: the peer may be back, and a third process, which knew this earlier, may
+  // have sent the message that led to the call. Returns true if the handlers of on_lost have not been told of all
+  // losses yet.
   virtual bool catch_up(CatchUp extent) = 0;
   // Says goodbye to the hub. The slots of a writer stay as long as docs/formats/series.md says.
   virtual Status leave(std::uint64_t deadline_ns) = 0;

@@ -33,7 +33,7 @@ void encode_envelope(const Envelope& envelope, std::span<std::byte, envelope_byt
 
 Result<Envelope> decode_envelope(std::span<const std::byte> image) {
   if (image.size() != envelope_bytes) {
-    return fail(Code::protocol, "an envelope has {} bytes, not {}", image.size(), envelope_bytes);
+    return fail(Code::protocol, "an envelope has {} bytes; it must have {}", image.size(), envelope_bytes);
   }
   if (take_number<std::uint32_t>(image.data() + 36) != 0) {
     return fail(Code::protocol, "reserved bytes of an envelope are not 0");

@@ -85,7 +85,7 @@ Result<std::int32_t> Seats::program_for(const JoinMessage& message) {
     known.seats.resize(static_cast<std::size_t>(message.size));
   } else if (known.seats.size() != static_cast<std::size_t>(message.size)) {
     const auto* const source = known.spec.size > 0 ? "as the hub was told" : "as its first rank said";
-    // So it is with a program of one MPI that the launcher of another one has started: each rank is alone.
+    // If the launcher of one MPI starts a program that was built with another MPI, each rank believes that it is alone.
     const auto* const hint = message.size == 1 ? "; was it built with the MPI of its launcher?" : "";
     return fail(Code::mismatch, "program '{}' has {} ranks, {}, but its rank {} on host {} says it has {}{}",
                 message.program, known.seats.size(), source, message.rank, message.host, message.size, hint);
