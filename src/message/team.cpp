@@ -55,6 +55,7 @@ constexpr char said_ok = 0;
 constexpr char said_failed = 1;
 constexpr std::uint64_t retry_ns = 1'000'000;
 constexpr int max_receive_failures = 3;                    // without memory; then a greeting is given up
+constexpr std::uint64_t max_grace_ns = 500'000'000;        // for the answer of a member that gives up at the deadline
 constexpr std::uint64_t notice_patience_ns = 100'000'000;  // for memory to tell others of a failure
 
 constexpr std::size_t image_head_bytes = 18;  // kind, identity, meeting number, and length of the name
@@ -87,6 +88,13 @@ Status lost_member(const Courier& courier, const Group& group) {
     if (rank != group.rank() && courier.is_lost(group.peer(rank))) return courier.loss(group.peer(rank));
   }
   return {};
+}
+
+// The deadline for what comes down the tree: a member above gives up at the deadline, too, and says which one has not
+// come. So this one waits a little longer, and names that one instead of its parent.
+std::uint64_t deadline_of_answer(std::uint64_t deadline_ns, std::uint64_t now_ns) noexcept {
+  if (deadline_ns == os::never || deadline_ns <= now_ns) return deadline_ns;
+  return deadline_ns + std::min(max_grace_ns, (deadline_ns - now_ns) / 10);
 }
 
 // Into the part of each member.
@@ -309,6 +317,7 @@ Status MessageTeam::broadcast(std::string& bytes, std::uint64_t deadline_ns) {
 Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, std::uint64_t deadline_ns) {
   if (!met_) begin_meeting();
   const std::uint32_t call = calls_++;
+  const std::uint64_t answer_ns = deadline_of_answer(deadline_ns, os::now_ns());
   std::string own;
   Status status = with_memory([&] {
     fill(own);
@@ -323,7 +332,7 @@ Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, s
     const Status said =
         ended.ok() ? send(status, own, parent_, call == 0 ? greeting_tag : upwards(call), deadline_ns) : ended;
     const bool unknown = call == 0 && !said.ok();  // nobody answers a greeting that was not sent
-    Status from_above = unknown ? said : receive(own, parent_, downwards(call), deadline_ns, heard);
+    Status from_above = unknown ? said : receive(own, parent_, downwards(call), answer_ns, heard);
     heard = heard || unknown;
     if (status.ok() || from_above.code() != Code::timeout) status = std::move(from_above);
   }

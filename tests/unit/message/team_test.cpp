@@ -335,6 +335,19 @@ TEST(Team, AMemberHearsBeforeItsNextCallThatAnotherOneIsGone) {
       false);
 }
 
+// Fault: a member whose timeout was over a moment before that of its parent took the parent for the missing one.
+TEST(Team, AMemberThatDoesNotComeIsNamedAndNotTheParentThatWaitsForIt) {
+  Parties parties(LaneKind::shm, 3);  // rank 1 and 2 are children of rank 0
+  parties.run([](Party& party) {
+    if (party.rank() == 1) return party.messenger->move_until(os::now_ns() + 1'500'000'000);
+    auto team = open_team(party);
+    std::int64_t values[] = {1};
+    const Status missing = team->minimum(values, os::deadline_after(party.rank() == 0 ? 1.05 : 1.0));
+    EXPECT_EQ(missing.code(), Code::timeout) << party.rank();
+    EXPECT_NE(missing.text().find("a message from party 1"), std::string::npos) << missing.text();
+  });
+}
+
 // The others, of which two are no neighbours of it, hear of it in the same call.
 TEST(Team, AMemberThatWasStartedAgainBreaksUpTheTeamForGood) {
   Parties parties(LaneKind::shm, 4);  // rank 3 is a child of rank 2
