@@ -34,7 +34,7 @@ def arrays_to_put(given: Any, step: int, series: str, fields: Fields) -> list[An
             raise ArgumentError(f"{where}: {title}this rank writes {len(info.boxes)} boxes; give a list of arrays")
         if several and len(own) != len(info.boxes):
             raise ArgumentError(
-                f"{where}: {title}this rank writes {len(info.boxes)} boxes; give as many arrays, not {len(own)}"
+                f"{where}: {title}{len(own)} arrays are given, and this rank writes {len(info.boxes)} boxes"
             )
         for array, extents in zip(list(own) if several else [own], info.box_shapes, strict=True):
             source = array if hasattr(array, "shape") else _made_array(array, f"{where}: {title}")

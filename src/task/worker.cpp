@@ -139,9 +139,7 @@ Status Worker::without_end() const {
   for (const channel::PeerId coupler : lost_couplers_) {
     names += (names.empty() ? "" : ", ") + mailbox_.environment().peer_name(coupler);
   }
-  return fail(Code::peer_lost,
-              "tasks '{}': no task is left here, but more may have been requested of the coupler that "
-              "was lost: {}",
+  return fail(Code::peer_lost, "tasks '{}': no task is left here, but a coupler is lost that may have had more: {}",
               name_, names);
 }
 
