@@ -1,5 +1,5 @@
-// Tells whether members of a group have been lost since a moment, as the next life of a process knows nothing of what
-// the members have in common. Costs one comparison while nobody is lost. Tests: tests/unit/message/team_test.cpp.
+// Tells whether members of a group have been lost since all of them met: the next life of a process knows nothing of
+// what the members had in common. Costs one comparison while nobody is lost. Tests: tests/unit/message/team_test.cpp.
 #pragma once
 
 #include <cstdint>
