@@ -23,6 +23,7 @@ from histories_of_chaos import (
     read,
     reading,
     replace_reads,
+    restart_unnoticed,
     step,
     writing,
 )
@@ -199,19 +200,6 @@ def starve(run: Run) -> None:
     writer = life_of(run, "ocean")
     writer.calls, writer.ended_ns = writer.calls[:-2], 60_000 * MS
     replace_reads(run, read(50, 110, step(0, 0)), *waits)
-
-
-def restart_unnoticed(run: Run) -> None:
-    first, again = life_of(run, "ocean"), writing()
-    first.calls, first.killed_ns, first.ended_ns = first.calls[:-2], 900 * MS, 900 * MS
-    again.life, again.started_ns, again.ended_ns = 1, 1000 * MS, 40_000 * MS
-    again.calls = [call("join", 1001, 1010, timeout=20.0)]
-    again.calls.append(call("create", 1020, 1021, k="eta", life=1, slots=4, required="", evict=-1.0))
-    again.calls += [put(10 * index, 1100 + 100 * index, 1101 + 100 * index) for index in range(STEPS)]
-    run.lives.append(again)
-    run.harms.append(Harm("kill", "ocean/0", 900 * MS, 900 * MS))
-    waits = [read(1000 + 1000 * index, 2000 + 1000 * index, status="NOT_YET") for index in range(11)]
-    replace_reads(run, read(50, 700, *(step(10 * index, index) for index in range(STEPS))), *waits)
 
 
 def follow_in_vain_after_a_fast_part(run: Run) -> None:

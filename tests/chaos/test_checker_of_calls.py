@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from histories_of_chaos import MS, call, good_run, kinds, life_of
+from histories_of_chaos import MS, call, good_run, kinds, life_of, read, reading, replace_reads
 
 from chaos.check import check
 
@@ -33,3 +33,17 @@ def test_the_last_process_that_leaves_and_joins_again_meets_a_hub_that_ends(
     text = "the hub at 10.78.2.1:41677 has ended: every program has ended"
     life_of(run, "ping").calls.append(call("join", 6900, 7000, "ERROR_HUB_LOST", text))
     assert ("join-failed" in kinds(check(run))) == accused
+
+
+@pytest.mark.parametrize(("other_s", "accused"), [(1.0, True), (0.1, False)])
+def test_the_shortest_timeout_of_the_ranks_ends_their_read(other_s: float, accused: bool) -> None:
+    """Chaos seed 26200069: a rank that was started again was in an earlier part of its script than the others."""
+    run = good_run()
+    early = read(2000, 2180, status="NOT_YET")
+    replace_reads(run, early)
+    other = reading(1)
+    other.number = 9
+    other.calls = [*other.calls[:2], read(2000, 2180, status="NOT_YET")]
+    early.facts["timeout"], other.calls[-1].facts["timeout"] = 1.0, other_s
+    run.lives.append(other)
+    assert ("gave-up-early" in kinds(check(run))) == accused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from histories_of_chaos import calls_of, follow_in_vain, good_run, kinds, life_of, put
+from histories_of_chaos import MS, calls_of, follow_in_vain, good_run, kinds, life_of, put, restart_unnoticed
 
 from chaos.check import check
 from chaos.plan import Plan
@@ -56,3 +56,16 @@ def test_the_ranks_of_a_team_wait_for_each_other_at_each_step() -> None:
     for one in other.calls:
         one.delay_us = 50_000
     assert "follower-starved" not in kinds(check(run))
+
+
+@pytest.mark.parametrize(("opened_ms", "unnoticed"), [(10, True), (1500, False)])
+def test_who_opens_after_the_restart_is_not_told_of_it(opened_ms: int, unnoticed: bool) -> None:
+    """Chaos seed 26100026: a follower of the newest step, with a copy that took longer than all slots last."""
+    run = good_run()
+    restart_unnoticed(run)
+    reader = life_of(run, "reader")
+    reader.calls = [each for each in reader.calls if each.name != "read" or each.status == "NOT_YET"]
+    opened = calls_of(run, "reader", "open")[0]
+    opened.facts["mode"], opened.facts["latest"] = "follow", 1
+    opened.begin_ns, opened.end_ns = opened_ms * MS, (opened_ms + 1) * MS
+    assert ("restart-unnoticed" in kinds(check(run))) == unnoticed

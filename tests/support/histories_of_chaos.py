@@ -8,7 +8,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from chaos.histories import SECOND, Call, Finding, Life, Run
+from chaos.histories import SECOND, Call, Finding, Harm, Life, Run
 from chaos.plan import Plan, Program
 
 MS = SECOND // 1000
@@ -138,3 +138,16 @@ def make_different_calls(run: Run) -> None:
     reader = life_of(run, "reader")
     text = "reader rank 0 reads the series, and another one makes another call"
     reader.calls.insert(-4, read(3900, 3901, status="ERROR_MISMATCH", text=text))
+
+
+def restart_unnoticed(run: Run) -> None:
+    first, again = life_of(run, "ocean"), writing()
+    first.calls, first.killed_ns, first.ended_ns = first.calls[:-2], 900 * MS, 900 * MS
+    again.life, again.started_ns, again.ended_ns = 1, 1000 * MS, 40_000 * MS
+    again.calls = [call("join", 1001, 1010, timeout=20.0)]
+    again.calls.append(call("create", 1020, 1021, k="eta", life=1, slots=4, required="", evict=-1.0))
+    again.calls += [put(10 * index, 1100 + 100 * index, 1101 + 100 * index) for index in range(STEPS)]
+    run.lives.append(again)
+    run.harms.append(Harm("kill", "ocean/0", 900 * MS, 900 * MS))
+    waits = [read(1000 + 1000 * index, 2000 + 1000 * index, status="NOT_YET") for index in range(11)]
+    replace_reads(run, read(50, 700, *(step(10 * index, index) for index in range(STEPS))), *waits)

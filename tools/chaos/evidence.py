@@ -191,6 +191,22 @@ class Evidence:
                             begin_ns = min(begin_ns, one.begin_ns)
         return (self.end_of(life, call) - begin_ns) / SECOND
 
+    def shortest_timeout_s(self, life: Life, call: Call, timeout_s: float) -> float:
+        """Returns the shortest timeout of the ranks that are in this collective call together: it ends the call."""
+        if not self.is_collective(life, call):
+            return timeout_s
+        fellows = [one for one in self.run.lives if one.program == life.program and one.rank != life.rank]
+        others = [
+            float(one.facts["timeout"])
+            for fellow in fellows
+            for one in fellow.calls
+            if one.name == call.name
+            and one.facts.get("h") == call.facts.get("h")
+            and one.begin_ns < self.end_of(life, call)
+            and self.end_of(fellow, one) > call.begin_ns
+        ]
+        return min([timeout_s, *(other for other in others if other >= 0)])
+
     def is_collective(self, life: Life, call: Call) -> bool:
         opened = [one for one in life.calls if one.name == "open" and one.begin_ns <= call.begin_ns]
         opened = [one for one in opened if one.facts.get("h") == call.facts.get("h")]
