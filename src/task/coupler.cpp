@@ -8,6 +8,22 @@ namespace couplet::task {
 using wire::TaskMessage;
 using wire::TaskMessageKind;
 
+namespace {
+
+// Worker groups that have opened the tasks since this process closed them, and that were told that no task comes, say
+// hello again.
+void call_back_workers(Mailbox& mailbox, std::uint64_t space) {
+  for (const channel::PeerId leader : mailbox.take_turned_away(space)) {
+    TaskMessage hello;
+    hello.kind = TaskMessageKind::hello;
+    hello.space = space;
+    hello.number = mailbox.next_number();
+    static_cast<void>(mailbox.send(leader, hello));  // one that is gone says hello when it is started again
+  }
+}
+
+}  // namespace
+
 Coupler::Coupler(Mailbox& mailbox, std::string name, CouplerOptions options)
     : mailbox_(mailbox), name_(std::move(name)), space_(space_of("tasks", name_)), options_(std::move(options)) {}
 
@@ -20,6 +36,7 @@ Result<std::unique_ptr<Coupler>> Coupler::open(Mailbox& mailbox, const std::stri
     return fail(Code::exists, "tasks '{}': this process has opened them already", name);
   }
   made->closed_ = false;
+  call_back_workers(mailbox, made->space_);
   return made;
 }
 

@@ -122,6 +122,16 @@ void Mailbox::end(std::uint64_t space) {
   ended_.insert(space);
 }
 
+std::set<channel::PeerId> Mailbox::take_turned_away(std::uint64_t space) {
+  const auto found = turned_away_.find(space);
+  if (found == turned_away_.end()) {
+    return {};
+  }
+  auto peers = std::move(found->second);
+  turned_away_.erase(found);
+  return peers;
+}
+
 // Refuses a message for which there is no listener: a late worker group has nothing to do, a request is not taken, an
 // area does not exist.
 void Mailbox::turn_away(channel::PeerId source, const wire::TaskMessage& message, const Status& why) {
@@ -129,6 +139,7 @@ void Mailbox::turn_away(channel::PeerId source, const wire::TaskMessage& message
   answer.space = message.space;
   answer.number = message.number;
   if (message.kind == wire::TaskMessageKind::hello) {
+    turned_away_[message.space].insert(source);
     answer.kind = wire::TaskMessageKind::end;
   } else if (message.kind == wire::TaskMessageKind::submit) {
     answer.kind = wire::TaskMessageKind::taken;

@@ -52,6 +52,8 @@ class Mailbox final : public engine::Source {
   void forget(std::uint64_t space);
   // Ends listening for a coupler that has closed: later senders are told so, until the space has a listener again.
   void end(std::uint64_t space);
+  // Returns, once, the leaders of worker groups whose hello came after end(): they were told that no task comes.
+  [[nodiscard]] std::set<channel::PeerId> take_turned_away(std::uint64_t space);
   // Sends a message without waiting. A text is cut to what a message can hold. Returns limit if there are too many
   // numbers, or peer_lost.
   Status send(channel::PeerId target, const wire::TaskMessage& message);
@@ -86,6 +88,7 @@ class Mailbox final : public engine::Source {
   std::map<std::uint64_t, Listener*> listeners_;
   std::map<std::uint64_t, std::vector<Kept>> kept_;
   std::set<std::uint64_t> ended_;
+  std::map<std::uint64_t, std::set<channel::PeerId>> turned_away_;  // see take_turned_away()
   // The peers whose messages could not be decoded, and what was wrong with the first one.
   std::map<channel::PeerId, Status> senseless_;
   std::uint64_t kept_bytes_ = 0;

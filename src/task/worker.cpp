@@ -22,11 +22,11 @@ Result<std::unique_ptr<Worker>> Worker::open(Mailbox& mailbox, const std::string
   }
   std::unique_ptr<Worker> made(new Worker(mailbox, name, ranks_of(**program)));
   COUPLET_TRY(made->join_group(options));
+  made->id_ = options.id;
   if (!mailbox.listen(made->space_, *made).ok()) {
     return fail(Code::exists, "tasks '{}': this process has opened them already", name);
   }
   made->closed_ = false;
-  made->id_ = options.id;
   for (const channel::PeerId coupler : made->couplers_) {
     made->greet(coupler);
   }
@@ -88,7 +88,7 @@ TaskMessage Worker::greeting() {
 
 // A coupler that is lost when this worker opens the tasks has not said that no task comes, and may be started again.
 void Worker::greet(channel::PeerId coupler) {
-  if (team_->rank() != 0) {
+  if (team_->rank() != 0 || open_couplers_.contains(coupler)) {
     return;
   }
   if (mailbox_.send(coupler, greeting()).ok()) {
@@ -307,6 +307,8 @@ void Worker::message(channel::PeerId source, TaskMessage message) {
     orders_.push_back({source, std::move(message)});
   } else if (message.kind == TaskMessageKind::end) {
     open_couplers_.erase(source);
+  } else if (message.kind == TaskMessageKind::hello) {
+    returned(source);  // it had closed the tasks, and has opened them again
   }
 }
 
@@ -321,7 +323,7 @@ void Worker::lost(channel::PeerId peer, const Status& why) {
 // A coupler that was started again knows no workers yet, except those that have opened the tasks since.
 void Worker::returned(channel::PeerId peer) {
   const bool is_coupler = std::find(couplers_.begin(), couplers_.end(), peer) != couplers_.end();
-  if (is_coupler && !open_couplers_.contains(peer)) {
+  if (is_coupler) {
     greet(peer);
   }
 }
