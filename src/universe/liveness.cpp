@@ -109,8 +109,9 @@ void Liveness::look_at_lock(channel::PeerId id, PeerInfo& entry, bool keep_probe
   if (page_gone) {
     lose(id, PeerState::left, {});
   } else {
+    const std::string pid = entry.process == 0 ? std::string() : fmt::format(" (pid {})", entry.process);
     lose(id, PeerState::lost,
-         fmt::format("{} is lost: its process (pid {}) has ended without leaving", host_.peer_name(id), entry.process));
+         fmt::format("{} is lost: its process{} has ended without leaving", host_.peer_name(id), pid));
   }
 }
 

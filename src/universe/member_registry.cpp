@@ -10,6 +10,13 @@ namespace {
 // wait.
 constexpr std::uint64_t answer_grace_ns = 5'000'000'000;
 
+// A process whose calls are so far apart dials a lost hub in each of them.
+constexpr std::uint64_t seldom_ns = 500'000'000;
+// How long a call waits at most for a hub that is away and answers a dial: one that would fail, and one that has done
+// its work.
+constexpr std::uint64_t max_wait_for_return_ns = 200'000'000;
+constexpr std::uint64_t max_wait_between_steps_ns = 20'000'000;
+
 // Of the questions about newer incarnations of a series; a name has no such character.
 std::string key_of(const std::string& series) {
   return series + '\n';
@@ -17,10 +24,26 @@ std::string key_of(const std::string& series) {
 
 }  // namespace
 
+// If the hub is away and answers a dial, a call waits until it has taken this process back: for at most a share of the
+// time since the last such call, so that a hub that does not answer costs little.
 bool Member::catch_up(CatchUp extent) {
-  const bool is_polling = engine_ != nullptr && engine_->is_polling();
+  const bool may_wait = engine_ != nullptr && !engine_->is_polling() && !left_ && complete_;
   hear();
-  if (extent == CatchUp::ask && !left_ && complete_ && hub_status_.ok() && !is_polling) {
+  const auto now = os::now_ns();
+  if (extent != CatchUp::read && may_wait && !hub_status_.ok()) {
+    const auto since_ns = redial_.since_last_call(now);
+    const auto patience_ns = extent == CatchUp::ask ? std::min(since_ns / 10, max_wait_for_return_ns)
+                                                    : std::min(since_ns / 50, max_wait_between_steps_ns);
+    if (since_ns >= seldom_ns) {
+      redial_.hurry();
+    }
+    dial_again(now);
+    const auto is_decided = [&] {
+      return hub_status_.ok() || connection_ == nullptr || connection_->state() == ControlConnection::State::ended;
+    };
+    static_cast<void>(wait(is_decided, now + patience_ns, "the hub to take this process back"));
+  }
+  if (extent == CatchUp::ask && may_wait && hub_status_.ok()) {
     const auto deadline_ns = requests_.ask_for_changes(os::now_ns());
     const auto answered = [&] { return requests_.has_all_changes() || !answers_may_come(); };
     static_cast<void>(wait(answered, deadline_ns, "catching up with the hub"));

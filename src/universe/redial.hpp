@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "os/clock.hpp"
 
@@ -23,6 +24,12 @@ class Redial {
     pause_ns_ = std::min(2 * pause_ns_, max_redial_pause_ns);
     next_ns_ = now_ns + pause / 2 + random() % pause;
     looked_ns_ = now_ns;
+  }
+  // The next call is due at once: this process makes too few calls to wait for the pause.
+  void hurry() noexcept { next_ns_ = std::min<std::uint64_t>(next_ns_, 1); }
+  // Returns the time since the last call of this. Calls that wait for a hub that is away ask it.
+  [[nodiscard]] std::uint64_t since_last_call(std::uint64_t now_ns) noexcept {
+    return now_ns - std::exchange(called_ns_, now_ns);
   }
   // Called at each tick while there is no connection.
   void looked(std::uint64_t now_ns) noexcept { looked_ns_ = now_ns; }
@@ -48,6 +55,7 @@ class Redial {
   std::uint64_t pause_ns_ = min_redial_pause_ns;
   std::uint64_t next_ns_ = 0;
   std::uint64_t looked_ns_ = 0;
+  std::uint64_t called_ns_ = 0;
 };
 
 }  // namespace couplet::universe

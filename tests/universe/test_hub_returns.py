@@ -411,6 +411,23 @@ def test_a_required_reader_closes_before_the_writer_is_back_at_the_hub(make_worl
     writer.leave(reader)
 
 
+@pytest.mark.parametrize("call", ["s.put(np.zeros(2), 1)", "universe.progress()"])
+def test_who_calls_seldom_is_back_at_the_hub_with_one_call(make_world: MakeWorld, call: str) -> None:
+    """Fault: each call of a writer made one step of its way back: for several puts, nobody could open the series."""
+    world = make_world("writer:1,reader:1")
+    writer, reader = (Guest(world, name, 0, 1, COUPLET_NODE=f"n{name}") for name in ("writer", "reader"))
+    for each in (writer, reader):
+        each.ready()
+    writer.get("s = universe.create_series('eta', (2,), slots=6)")
+    writer.get("s.put(np.zeros(2), 0)")
+    world.kill_hub()
+    world.resume_hub()
+    time.sleep(2)  # the writer computes
+    writer.get(call)
+    reader.get("b = universe.open_series('eta', timeout=20)")
+    writer.leave(reader)
+
+
 def test_a_required_reader_opens_what_was_closed_before_the_hub_was_killed(make_world: MakeWorld) -> None:
     """Fault: the hub that came back did not know the series, and its steps were lost."""
     world = make_world("writer:1,reader:1")
