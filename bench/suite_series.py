@@ -20,15 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from common.hub import running_hub
+from common.left_out import LeftOutError
+from common.slow_cable import SlowCable
 
 ROOT = Path(__file__).resolve().parent.parent
 SLOTS = 1500
 MAPPED_CASES = ["put", "claim", *(f"read/k={count}" for count in (1, 8, 64, 256, 700, 1300, 1500)), "newest"]
 RELAYED_CASES = ["relay/read", "relay/writer-slowdown"]
+CABLE_CASE = "relay/read+10gbit"
 REMAP_CASES = ["remap"]
 FOLLOWER_CASES = [f"put+followers/{size}" for size in ("8B", "64KiB", "3MB")]
 FOLLOWERS = 64
-CASES = [*MAPPED_CASES, *RELAYED_CASES, *REMAP_CASES, *FOLLOWER_CASES]
+CASES = [*MAPPED_CASES, *RELAYED_CASES, CABLE_CASE, *REMAP_CASES, *FOLLOWER_CASES]
 STEP_BYTES = 900 * 900 * 4
 BOX_BYTES = 600 * 600 * 4
 LAUNCHERS = {
@@ -94,20 +97,33 @@ def run(build: Path, flavour: str, slots: int, cases: list[str]) -> list[dict[st
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def run_relayed(build: Path, cases: list[str]) -> list[dict[str, Any]]:
-    """Runs the cases with a reader on another node (of this machine, over the loopback interface)."""
-    program = build / "bench" / "series" / "series_relayed"
+def run_relayed(build: Path, cases: list[str], cable: SlowCable | None = None) -> list[dict[str, Any]]:
+    """Runs the cases with a reader on another node: of this machine, over the loopback interface, or behind a cable."""
+    program = str(build / "bench" / "series" / "series_relayed")
     print("series: relayed", file=sys.stderr)
-    with running_hub(build, "ocean:1,near:1,far:1") as hub, contextlib.ExitStack() as stack:
-        environment = {**os.environ, **hub}
-        for reader, node in (("near", {}), ("far", {"COUPLET_NODE": "far"})):
-            process = subprocess.Popen([str(program), reader], env={**environment, **node})
+    address = {"COUPLET_BENCH_ADDRESS": cable.address("left")} if cable else {}
+    left, right = (cable.prefix("left"), cable.prefix("right")) if cable else ([], [])
+    with running_hub(build, "ocean:1,near:1,far:1", cable=cable) as hub, contextlib.ExitStack() as stack:
+        environment = {**os.environ, **hub, **address}
+        for reader, side, node in (("near", left, {}), ("far", right, {"COUPLET_NODE": "far"})):
+            process = subprocess.Popen([*side, program, reader], env={**environment, **node})
             stack.callback(process.wait)
             stack.callback(process.kill)
-        done = subprocess.run(
-            [str(program), "ocean", *cases], env=environment, stdout=subprocess.PIPE, text=True, timeout=600, check=True
-        )
+        writer = [*left, program, "ocean", *cases]
+        done = subprocess.run(writer, env=environment, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def run_behind_a_cable(build: Path) -> list[dict[str, Any]]:
+    """Reading through the relay if the network is slower than the processors, as networks are."""
+    try:
+        cable = SlowCable("10gbit", "4mb")
+    except LeftOutError as reason:
+        print(f"series: {CABLE_CASE} left out: {reason}", file=sys.stderr)
+        return []
+    with contextlib.closing(cable):
+        results = run_relayed(build, ["relay/read"], cable)
+    return [{**result, "case": CABLE_CASE} for result in results]
 
 
 def run_remap(build: Path) -> list[dict[str, Any]]:
@@ -215,6 +231,8 @@ def main(argv: list[str]) -> int:
             runs[flavour] = run(build, flavour, slots, mapped)
     if relayed := [case for case in chosen if case in RELAYED_CASES]:
         runs["relayed"] = run_relayed(build, relayed)
+    if CABLE_CASE in chosen:
+        runs["cable"] = run_behind_a_cable(build)
     if any(case in REMAP_CASES for case in chosen):
         runs["remap"] = run_remap(build)
     if followed := [case for case in chosen if case in FOLLOWER_CASES]:

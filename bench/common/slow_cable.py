@@ -7,7 +7,6 @@ import subprocess
 
 from common.left_out import LeftOutError
 
-RATE = "1gbit"
 NAME = "cable0"
 ADDRESSES = {"left": "10.78.1.1", "right": "10.78.1.2"}
 
@@ -15,7 +14,8 @@ ADDRESSES = {"left": "10.78.1.1", "right": "10.78.1.2"}
 class SlowCable:
     """The sides "left" and "right". The namespaces end with this process, for any reason."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate: str = "1gbit", burst: str = "256kb") -> None:
+        """rate, burst: as `tc` writes them. The burst is at least what the rate carries in 2 ms."""
         for program in ("ip", "tc", "unshare", "nsenter"):
             if shutil.which(program) is None:
                 raise LeftOutError(f"a slow cable needs the program {program} (packages iproute2, util-linux)")
@@ -29,7 +29,7 @@ class SlowCable:
                 self._run(side, "ip", "address", "add", f"{address}/24", "dev", NAME)
                 self._run(side, "ip", "link", "set", NAME, "up")
                 self._run(side, "ip", "link", "set", "lo", "up")
-                limit = ["rate", RATE, "burst", "256kb", "latency", "50ms"]
+                limit = ["rate", rate, "burst", burst, "latency", "50ms"]
                 self._run(side, "tc", "qdisc", "add", "dev", NAME, "root", "tbf", *limit)
         except LeftOutError:
             self.close()

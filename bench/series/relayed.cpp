@@ -43,6 +43,16 @@ std::int32_t hear(std::int32_t rank) {
 
 // ---- the limit: the same bytes through one plain TCP connection ----
 
+// Where ocean and near listen: COUPLET_BENCH_ADDRESS, or this machine.
+in_addr listening_address() {
+  const char* given = std::getenv("COUPLET_BENCH_ADDRESS");
+  in_addr address{};
+  if (inet_pton(AF_INET, given == nullptr ? "127.0.0.1" : given, &address) != 1) {
+    give_up("COUPLET_BENCH_ADDRESS is no address");
+  }
+  return address;
+}
+
 void set_buffers(int socket) {
   constexpr int bytes = 4 << 20;
   constexpr int on = 1;
@@ -56,7 +66,7 @@ int accept_from(std::int32_t rank) {
   set_buffers(listener);
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr = listening_address();
   socklen_t bytes = sizeof address;
   if (bind(listener, reinterpret_cast<sockaddr*>(&address), bytes) != 0 || listen(listener, 1) != 0 ||
       getsockname(listener, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) {
@@ -71,7 +81,7 @@ int accept_from(std::int32_t rank) {
 int connect_to(std::int32_t rank) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr = listening_address();
   address.sin_port = htons(static_cast<std::uint16_t>(hear(rank)));
   const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   set_buffers(connection);
