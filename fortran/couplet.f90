@@ -8,6 +8,7 @@ module couplet
   use couplet_constants_module
   use couplet_errors_module, only: couplet_error_message, couplet_status_name
   use couplet_messages_module, only: couplet_group, couplet_message, couplet_request, couplet_waitall, couplet_waitany
+  use couplet_datatypes_module, only: couplet_datatype
   use couplet_exchanges_module, only: couplet_exchange
   use couplet_halos_module, only: couplet_grid, couplet_halo
   use couplet_clients_module, only: couplet_client, couplet_client_fail, couplet_moment, couplet_phased

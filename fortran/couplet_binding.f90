@@ -390,6 +390,75 @@ module couplet_binding_module
       import :: c_ptr
       type(c_ptr) :: text
     end function
+    function c_type_create_contiguous(count, of, made) bind(c, name="couplet_type_create_contiguous") result(status)
+      import :: c_int32_t, c_int64_t
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: of
+      integer(c_int32_t), intent(inout) :: made
+      integer(c_int32_t) :: status
+    end function
+    function c_type_create_vector(count, block, stride, of, made) bind(c, name="couplet_type_create_vector") &
+        result(status)
+      import :: c_int32_t, c_int64_t
+      integer(c_int64_t), value :: count
+      integer(c_int64_t), value :: block
+      integer(c_int64_t), value :: stride
+      integer(c_int32_t), value :: of
+      integer(c_int32_t), intent(inout) :: made
+      integer(c_int32_t) :: status
+    end function
+    function c_type_create_indexed(count, blocks, displacements, of, made) &
+        bind(c, name="couplet_type_create_indexed") result(status)
+      import :: c_int32_t, c_int64_t
+      integer(c_int64_t), value :: count
+      integer(c_int64_t), intent(in) :: blocks(*)
+      integer(c_int64_t), intent(in) :: displacements(*)
+      integer(c_int32_t), value :: of
+      integer(c_int32_t), intent(inout) :: made
+      integer(c_int32_t) :: status
+    end function
+    function c_type_create_subarray(dimensions, sizes, subsizes, starts, of, made) &
+        bind(c, name="couplet_type_create_subarray") result(status)
+      import :: c_int32_t, c_int64_t
+      integer(c_int32_t), value :: dimensions
+      integer(c_int64_t), intent(in) :: sizes(*)
+      integer(c_int64_t), intent(in) :: subsizes(*)
+      integer(c_int64_t), intent(in) :: starts(*)
+      integer(c_int32_t), value :: of
+      integer(c_int32_t), intent(inout) :: made
+      integer(c_int32_t) :: status
+    end function
+    function c_type_create_struct(count, blocks, displacements, types, made) &
+        bind(c, name="couplet_type_create_struct") result(status)
+      import :: c_int32_t, c_int64_t
+      integer(c_int64_t), value :: count
+      integer(c_int64_t), intent(in) :: blocks(*)
+      integer(c_int64_t), intent(in) :: displacements(*)
+      integer(c_int32_t), intent(in) :: types(*)
+      integer(c_int32_t), intent(inout) :: made
+      integer(c_int32_t) :: status
+    end function
+    function c_type_create_resized(of, lower_bound, extent, made) bind(c, name="couplet_type_create_resized") &
+        result(status)
+      import :: c_int32_t, c_int64_t
+      integer(c_int32_t), value :: of
+      integer(c_int64_t), value :: lower_bound
+      integer(c_int64_t), value :: extent
+      integer(c_int32_t), intent(inout) :: made
+      integer(c_int32_t) :: status
+    end function
+    function c_type_extent(type, lower_bound, extent) bind(c, name="couplet_type_extent") result(status)
+      import :: c_int32_t, c_int64_t
+      integer(c_int32_t), value :: type
+      integer(c_int64_t), intent(inout) :: lower_bound
+      integer(c_int64_t), intent(inout) :: extent
+      integer(c_int32_t) :: status
+    end function
+    function c_type_free(type) bind(c, name="couplet_type_free") result(status)
+      import :: c_int32_t
+      integer(c_int32_t), intent(inout) :: type
+      integer(c_int32_t) :: status
+    end function
     subroutine c_join_options_init(options) bind(c, name="couplet_join_options_init")
       import :: c_join_options
       type(c_join_options), intent(out) :: options

@@ -7,6 +7,7 @@ module couplet_messages_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding_module
   use couplet_coalesce_module, only: couplet_step_manager, open_step_manager
+  use couplet_datatypes_module, only: couplet_datatype
   use couplet_errors_module
   use couplet_exchanges_module, only: couplet_exchange, open_exchange
   use couplet_halos_module, only: couplet_grid, couplet_halo, open_halo, open_list_halo
@@ -48,6 +49,11 @@ module couplet_messages_module
     ! call group%irecv(data, source, tag, request [, ierr])
 #define TEMPLATE "messages_bindings.inc"
 #include "for_each_kind.inc"
+    ! Items of a datatype: `data` is the array, or the element at which the first item begins.
+    procedure :: send_items => group_send_items
+    procedure :: recv_items => group_recv_items
+    procedure :: isend_items => group_isend_items
+    procedure :: irecv_items => group_irecv_items
     ! Collective calls, each with [, timeout] [, method] [, ierr] at the end; those with an i in front, which do not
     ! wait, have a request before them: call group%allreduce(data, result, couplet_operation_sum)
     procedure :: barrier => group_barrier
@@ -73,6 +79,70 @@ contains
     end if
     call conclude(status, ierr)
   end subroutine
+
+  subroutine group_send_items(group, data, count, datatype, target, tag, ierr)
+    class(couplet_group), intent(in) :: group
+    type(*), intent(in), target :: data(..)
+    integer, intent(in) :: count, target, tag
+    type(couplet_datatype), intent(in) :: datatype
+    integer, intent(out), optional :: ierr
+    if (cannot_take_items(is_contiguous(data), count, "send_items", ierr)) return
+    call conclude(c_send(group%handle, c_loc(data), int(count, c_int64_t), datatype%handle, target, tag), ierr)
+  end subroutine
+
+  subroutine group_recv_items(group, data, count, datatype, source, tag, message, ierr)
+    class(couplet_group), intent(in) :: group
+    type(*), intent(inout), target :: data(..)
+    integer, intent(in) :: count, source, tag
+    type(couplet_datatype), intent(in) :: datatype
+    type(couplet_message), intent(out), optional :: message
+    integer, intent(out), optional :: ierr
+    type(c_message) :: answer
+    integer(c_int32_t) :: status
+    if (cannot_take_items(is_contiguous(data), count, "recv_items", ierr)) return
+    status = c_recv(group%handle, c_loc(data), int(count, c_int64_t), datatype%handle, source, tag, answer)
+    if (status == couplet_ok) call fill_message(message, answer)
+    call conclude(status, ierr)
+  end subroutine
+
+  subroutine group_isend_items(group, data, count, datatype, target, tag, request, ierr)
+    class(couplet_group), intent(in) :: group
+    type(*), intent(inout), target, asynchronous :: data(..)
+    integer, intent(in) :: count, target, tag
+    type(couplet_datatype), intent(in) :: datatype
+    type(couplet_request), intent(inout) :: request
+    integer, intent(out), optional :: ierr
+    if (cannot_take_items(is_contiguous(data), count, "isend_items", ierr)) return
+    call conclude(c_isend(group%handle, c_loc(data), int(count, c_int64_t), datatype%handle, target, tag, &
+                          request%handle), ierr)
+  end subroutine
+
+  subroutine group_irecv_items(group, data, count, datatype, source, tag, request, ierr)
+    class(couplet_group), intent(in) :: group
+    type(*), intent(inout), target, asynchronous :: data(..)
+    integer, intent(in) :: count, source, tag
+    type(couplet_datatype), intent(in) :: datatype
+    type(couplet_request), intent(inout) :: request
+    integer, intent(out), optional :: ierr
+    if (cannot_take_items(is_contiguous(data), count, "irecv_items", ierr)) return
+    call conclude(c_irecv(group%handle, c_loc(data), int(count, c_int64_t), datatype%handle, source, tag, &
+                          request%handle), ierr)
+  end subroutine
+
+  ! Returns .true. after it has refused a section with gaps, or a negative count.
+  logical function cannot_take_items(is_whole, count, verb, ierr)
+    logical, intent(in) :: is_whole
+    integer, intent(in) :: count
+    character(len=*), intent(in) :: verb
+    integer, intent(out), optional :: ierr
+    cannot_take_items = .not. is_whole .or. count < 0
+    if (.not. is_whole) then
+      call refuse(couplet_error_argument, verb//": the array is a section with gaps; give the whole array, or the &
+                                                &element at which the first item begins", ierr)
+    else if (count < 0) then
+      call refuse(couplet_error_argument, verb//": count is negative", ierr)
+    end if
+  end function
 
   ! Frees a group of create_group. The other groups belong to the universe.
   subroutine group_free(group, ierr)

@@ -9,6 +9,7 @@
 #include <couplet/couplet_area.h>
 #include <couplet/couplet_coalesce.h>
 #include <couplet/couplet_collective.h>
+#include <couplet/couplet_datatype.h>
 #include <couplet/couplet_exchange.h>
 #include <couplet/couplet_halo.h>
 #include <couplet/couplet_message.h>

@@ -10,6 +10,7 @@
 
 #include <couplet/couplet_coalesce.hpp>
 #include <couplet/couplet_collective.hpp>
+#include <couplet/couplet_datatype.hpp>
 #include <couplet/couplet_exchange.hpp>
 #include <couplet/couplet_fields.hpp>
 #include <couplet/couplet_halo.hpp>

@@ -214,7 +214,10 @@ class Group(Collectives):
     # The following calls move the memory of arrays and buffers.
 
     def Send(self, buffer: Any, target: int, tag: int = 0, timeout: float | None = None) -> None:  # noqa: N802
-        """Sends an array or buffer. It returns when the memory may be changed again."""
+        """Sends an array or buffer. It returns when the memory may be changed again.
+
+        The elements of an array with gaps, such as ``field[:, 0]``, are sent in C order.
+        """
         wait_s = -1.0 if timeout is None else seconds(timeout, "timeout", "Send")
         try:
             request = self._handle.isend(buffer, target, tag)
@@ -225,8 +228,8 @@ class Group(Collectives):
     def Recv(  # noqa: N802
         self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG, timeout: float | None = None
     ) -> Message:
-        """Receives into an array or writable buffer. A message that comes after the timeout is left to the next
-        receive.
+        """Receives into an array or writable buffer, which may have gaps. A message that comes after the timeout is
+        left to the next receive.
 
         Raises
         ------

@@ -339,6 +339,53 @@ LooseMemory loose_memory(nb::handle object, bool writable, const char* verb) {
   refuse_object(object, verb, writable, false);
 }
 
+namespace {
+
+/// Makes a type by a call of the C interface.
+template <class Create>
+MadeType made_type(const Create& create) {
+  couplet_type type = -1;
+  check(outcome_of(create(&type)));
+  return MadeType(type);
+}
+
+/// Makes the type of an array whose strides are in bytes: each dimension repeats what is inside.
+MadeType type_of_array(const LooseMemory& loose) {
+  MadeType inner;
+  couplet_type of = loose.memory.type;
+  for (std::size_t dimension = loose.shape.size(); dimension-- > 0;) {
+    // A stride counts in extents of an item.
+    const MadeType byte = made_type([&](couplet_type* made) { return couplet_type_create_resized(of, 0, 1, made); });
+    inner = made_type([&](couplet_type* made) {
+      return couplet_type_create_vector(static_cast<uint64_t>(loose.shape[dimension]), 1, loose.strides[dimension],
+                                        byte.get(), made);
+    });
+    of = inner.get();
+  }
+  return inner;
+}
+
+}  // namespace
+
+MessageMemory message_memory(nb::handle object, bool writable, const char* verb) {
+  nb::ndarray<nb::c_contig, nb::device::cpu> array;
+  nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> readable;
+  if (writable && nb::try_cast(object, array, false)) {
+    return {.memory = describe_memory(object, nb::ndarray<nb::ro>(array), array.data(), verb), .made = {}};
+  }
+  if (!writable && nb::try_cast(object, readable, false)) {
+    void* const data = const_cast<void*>(static_cast<const void*>(readable.data()));
+    return {.memory = describe_memory(object, nb::ndarray<nb::ro>(readable), data, verb), .made = {}};
+  }
+  PyErr_Clear();
+  LooseMemory loose = loose_memory(object, writable, verb);
+  MessageMemory item{.memory = loose.memory, .made = type_of_array(loose)};
+  item.element_bytes = couplet_type_bytes(loose.memory.type);
+  item.memory.count = 1;
+  item.memory.type = item.made.get();
+  return item;
+}
+
 std::string type_name(couplet_type type) {
   for (const ElementType& known : element_types) {
     if (known.type == type) {

@@ -255,6 +255,36 @@ struct Memory {
 };
 Memory read_only_memory(nb::handle object, const char* verb);
 Memory writable_memory(nb::handle object, const char* verb);
+/// A type that was made for one call.
+class MadeType {
+ public:
+  MadeType() = default;
+  explicit MadeType(couplet_type type) noexcept : type_(type) {}
+  MadeType(MadeType&& other) noexcept : type_(std::exchange(other.type_, -1)) {}
+  MadeType& operator=(MadeType&& other) noexcept {
+    std::swap(type_, other.type_);
+    return *this;
+  }
+  MadeType(const MadeType&) = delete;
+  MadeType& operator=(const MadeType&) = delete;
+  ~MadeType() {
+    if (type_ >= 0) {
+      static_cast<void>(couplet_type_free(&type_));
+    }
+  }
+  [[nodiscard]] couplet_type get() const noexcept { return type_; }
+
+ private:
+  couplet_type type_ = -1;
+};
+/// The memory of an array that is sent or received as it lies: dense or, as one item of a made type, in any order and
+/// with gaps.
+struct MessageMemory {
+  Memory memory;  ///< if the array has gaps, `count` and `type` are those of the one item
+  MadeType made;
+  uint64_t element_bytes = 0;  ///< only if the array has gaps
+};
+MessageMemory message_memory(nb::handle object, bool writable, const char* verb);
 /// The memory of an array in any order and with gaps. The strides are in bytes.
 struct LooseMemory {
   Memory memory;

@@ -18,6 +18,7 @@ struct Request {
   nb::object buffer;
   couplet_request* handle = nullptr;
   bool is_completed_now = false;  ///< a call is running that completes it
+  uint64_t element_bytes = 0;     ///< only for an array with gaps, which is one item for the library
 
   Request(std::shared_ptr<UniverseState> universe, nb::object owner)
       : state(std::move(universe)), buffer(std::move(owner)) {}
@@ -26,6 +27,8 @@ struct Request {
   ~Request();
 
   void forget_when_done();
+  /// Returns the message with the number of elements.
+  [[nodiscard]] couplet_message counted(couplet_message message) const noexcept;
   couplet_message wait(double timeout_s);
   /// Withdraws a receive that has not met a message yet. Returns false if it has.
   bool withdraw();

@@ -22,6 +22,11 @@ void Request::forget_when_done() {
   }
 }
 
+couplet_message Request::counted(couplet_message message) const noexcept {
+  message.count = element_bytes == 0 ? message.count : message.bytes / element_bytes;
+  return message;
+}
+
 couplet_message Request::wait(double timeout_s) {
   if (handle == nullptr) {
     return no_message;
@@ -32,7 +37,7 @@ couplet_message Request::wait(double timeout_s) {
   const Outcome outcome = blocking([&] { return couplet_wait(&handle, timeout_s, &message); });
   forget_when_done();
   check_open(outcome, *state, true, "wait", "request");
-  return message;
+  return counted(message);
 }
 
 bool Request::withdraw() {
@@ -54,15 +59,17 @@ nb::object Request::test() {
   const Outcome outcome = unlocked([&] { return couplet_test(&handle, &done, &message); });
   forget_when_done();
   check_open(outcome, *state, true, "test", "request");
-  return done != 0 ? nb::cast(message) : nb::none();
+  return done != 0 ? nb::cast(counted(message)) : nb::none();
 }
 
 std::unique_ptr<Request> Group::isend(nb::handle buffer, int32_t target, int32_t tag) const {
-  const Memory memory = read_only_memory(buffer, "Isend");
+  const MessageMemory own = message_memory(buffer, false, "Isend");
+  const Memory& memory = own.memory;
   const Use use(state, "isend");
   state->sweep();
   couplet_group* const group = open_handle("isend");
   auto request = std::make_unique<Request>(state, nb::borrow(buffer));
+  request->element_bytes = own.element_bytes;
   const Outcome outcome = unlocked(
       [&] { return couplet_isend(group, memory.data, memory.count, memory.type, target, tag, &request->handle); });
   check_open(outcome, *state, is_open(), "isend", "group");
@@ -71,11 +78,13 @@ std::unique_ptr<Request> Group::isend(nb::handle buffer, int32_t target, int32_t
 }
 
 std::unique_ptr<Request> Group::irecv(nb::handle buffer, int32_t source, int32_t tag) const {
-  const Memory memory = writable_memory(buffer, "Irecv");
+  const MessageMemory own = message_memory(buffer, true, "Irecv");
+  const Memory& memory = own.memory;
   const Use use(state, "irecv");
   state->sweep();
   couplet_group* const group = open_handle("irecv");
   auto request = std::make_unique<Request>(state, nb::borrow(buffer));
+  request->element_bytes = own.element_bytes;
   const Outcome outcome = unlocked(
       [&] { return couplet_irecv(group, memory.data, memory.count, memory.type, source, tag, &request->handle); });
   check_open(outcome, *state, is_open(), "irecv", "group");
@@ -148,7 +157,7 @@ nb::tuple wait_any(const std::vector<Request*>& requests, double timeout_s) {
     requests[i]->forget_when_done();
   }
   check(outcome);
-  return nb::make_tuple(index, message);
+  return nb::make_tuple(index, index < 0 ? message : requests[static_cast<std::size_t>(index)]->counted(message));
 }
 
 }  // namespace

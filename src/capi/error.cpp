@@ -93,9 +93,4 @@ couplet_status couplet_private_fail(couplet_status status, const char* text) {
   return couplet::capi::finish(couplet::Status(static_cast<couplet::Code>(status), text));
 }
 
-size_t couplet_type_bytes(couplet_type type) {
-  const auto* info = couplet::find_type(type);
-  return info == nullptr ? 0 : info->element_bytes;
-}
-
 }  // extern "C"

@@ -100,7 +100,8 @@ void Execution::take_over(Progress& progress) noexcept {
   Work& work = steps_[progress.done];
   work.phase = Phase::begun;
   work.head = std::exchange(progress.request, nullptr);
-  work.incoming.swap(*progress.incoming);  // the memory keeps its address: it is longer than what a string holds itself
+  // The memory keeps its address: it is longer than what a string holds itself.
+  work.incoming.swap(progress.incoming->bytes);
 }
 
 wire::CollectiveHead Execution::head_of(const Step& /*step*/, const Range& range) const noexcept {

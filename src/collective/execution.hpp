@@ -49,11 +49,11 @@ struct Surroundings {
 
 // How far a ShortRun has come.
 struct Progress {
-  std::size_t done = 0;                   // steps
-  Status failure;                         // why the next step has failed
-  message::Request* request = nullptr;    // that of the next step, a receive; nullptr: the step was not begun
-  std::unique_ptr<std::string> incoming;  // the memory of the request
-  const std::byte* scratch = nullptr;     // what the scratch space contains
+  std::size_t done = 0;                          // steps
+  Status failure;                                // why the next step has failed
+  message::Request* request = nullptr;           // that of the next step, a receive; nullptr: the step was not begun
+  std::unique_ptr<message::OwnMemory> incoming;  // the memory of the request
+  const std::byte* scratch = nullptr;            // what the scratch space contains
 };
 
 class Execution {

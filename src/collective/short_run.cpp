@@ -26,7 +26,11 @@ Progress ShortRun::run(const Arguments& arguments, const wire::ShortHead& head, 
   const std::uint64_t element_bytes = find_type(arguments.type)->element_bytes;
   const std::size_t scratch_bytes = schedule.scratch_count * element_bytes;
   if (scratch_.size() < scratch_bytes) scratch_.resize(scratch_bytes);
-  if (incoming_ == nullptr) incoming_ = std::make_unique<std::string>(max_image_bytes, '\0');
+  if (incoming_ == nullptr) {
+    auto memory = std::make_unique<message::OwnMemory>();
+    memory->bytes.resize(max_image_bytes);
+    incoming_ = std::move(memory);
+  }
   wire::encode_short_head(head, std::span<std::byte, head_bytes>(outgoing_.data(), head_bytes));
   spaces_ = {arguments.input, arguments.output, scratch_.data(), element_bytes};
   Progress progress;
@@ -68,18 +72,18 @@ bool ShortRun::send(const Step& step, const Surroundings& around) {
 // A message whose head is not exactly ours is left to Execution, which says what differs.
 bool ShortRun::receive(const Step& step, const Surroundings& around, Progress& progress) {
   message::Courier& courier = *around.courier;
-  message::Request* request = courier.receive_soon(*around.group, around.context,
-                                                   tag_of(around.call, step.number, false), *incoming_, step.peer);
+  message::Request* request = courier.receive_soon(
+      *around.group, around.context, tag_of(around.call, step.number, false), incoming_->bytes, step.peer);
   const std::uint64_t bytes = spaces_.bytes_of(step.to);
   const bool has_come = request->done && request->status.ok() && request->result.bytes == head_bytes + bytes &&
-                        std::memcmp(incoming_->data(), outgoing_.data(), head_bytes) == 0;
+                        std::memcmp(incoming_->bytes.data(), outgoing_.data(), head_bytes) == 0;
   if (!has_come) [[unlikely]] {
     progress.request = request;
     progress.incoming = std::move(incoming_);
     return false;
   }
   static_cast<void>(courier.end(request));
-  copy_elements(spaces_.at(step.to), reinterpret_cast<const std::byte*>(incoming_->data()) + head_bytes, bytes);
+  copy_elements(spaces_.at(step.to), reinterpret_cast<const std::byte*>(incoming_->bytes.data()) + head_bytes, bytes);
   return true;
 }
 

@@ -38,7 +38,7 @@ class ShortRun {
   Spaces spaces_;
   std::vector<std::byte> scratch_;
   std::array<std::byte, wire::short_head_bytes + max_bytes> outgoing_{};  // the head, and the elements of a message
-  std::unique_ptr<std::string> incoming_;
+  std::unique_ptr<message::OwnMemory> incoming_;
 };
 
 }  // namespace couplet::collective

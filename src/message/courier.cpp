@@ -92,7 +92,7 @@ bool Courier::withdraw(Request*& request) noexcept {
   return true;
 }
 
-void Courier::abandon(Request*& request, std::unique_ptr<std::string> memory) noexcept {
+void Courier::abandon(Request*& request, std::unique_ptr<OwnMemory> memory) noexcept {
   if (request->done) {
     static_cast<void>(end(request));
   } else if (!withdraw(request)) {
@@ -109,11 +109,13 @@ bool Courier::detach(Request*& request) noexcept {
   if (request->done || !moves || request->flow == nullptr || request->text != nullptr) return false;
   const std::uint64_t bytes = request->sending ? request->bytes : std::min(request->bytes, request->result.bytes);
   try {
-    request->owned = std::make_unique<std::string>(reinterpret_cast<const char*>(request->data), bytes);
+    request->owned = std::make_unique<OwnMemory>();
+    request->owned->bytes.assign(reinterpret_cast<const char*>(request->data), bytes);
   } catch (const std::bad_alloc&) {
+    request->owned = nullptr;
     return false;
   }
-  auto* const copy = reinterpret_cast<std::byte*>(request->owned->data());
+  auto* const copy = reinterpret_cast<std::byte*>(request->owned->bytes.data());
   const link::Relocation memory{.from = {request->data, bytes}, .to = copy};
   if (request->flow->channel != nullptr) request->flow->channel->relocate(memory);
   request->outgoing.payload = channel::relocated(memory, request->outgoing.payload);

@@ -45,7 +45,7 @@ class Courier {
   // Takes back a receive that no message has met. Returns false if one has, or if the request is a send.
   bool withdraw(Request*& request) noexcept;
   // Takes a receive back, however far it has come. It gets its memory, and ends by itself if its message is under way.
-  void abandon(Request*& request, std::unique_ptr<std::string> memory) noexcept;
+  void abandon(Request*& request, std::unique_ptr<OwnMemory> memory) noexcept;
   // Moves the message of a request that cannot be withdrawn to memory of its own, so that the caller's memory is free,
   // and takes the request back: it ends by itself, however late the peer makes its next call. Returns false if the
   // request is done, if it grows with what arrives, if the peer may be writing into the caller's memory, or if there is

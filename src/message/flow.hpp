@@ -13,6 +13,7 @@
 #include "channel/channel.hpp"
 #include "counters/counters.hpp"
 #include "couplet/couplet.h"
+#include "layout/datatype.hpp"
 #include "message/chain.hpp"
 #include "message/group.hpp"
 #include "message/match_list.hpp"
@@ -35,6 +36,16 @@ enum class Stage : std::uint8_t {
   offered,  // send: the envelope was sent
   moving,   // send: pieces are being sent
   finished,
+};
+
+// Memory that belongs to a request. Messages of the library itself may need it, and those whose elements do not lie in
+// the caller's memory as they travel.
+struct OwnMemory {
+  std::string bytes;
+  // A message of the user: how its items lie in the caller's memory. nullptr: a message of the library.
+  std::shared_ptr<const layout::Datatype> datatype;
+  std::uint64_t items = 0;             // receive: for so many there is room
+  std::byte* caller_memory = nullptr;  // receive: where they are put when they have arrived
 };
 
 // A send or a receive. It is on the stack of a blocking call, or in the pool.
@@ -62,11 +73,11 @@ struct Request {
   Group* group = nullptr;
   const TypeInfo* type = nullptr;
   std::byte* data = nullptr;
-  std::uint64_t bytes = 0;             // size of the buffer
-  std::string* text = nullptr;         // receive of the library itself: grows to what arrives
-  std::unique_ptr<std::string> owned;  // send of the library itself: the memory that `data` points to
-  std::uint64_t order = 0;             // the order in which receives were posted
-  const std::string* what = nullptr;   // a promise (Courier): its name in texts
+  std::uint64_t bytes = 0;            // size of the buffer
+  std::string* text = nullptr;        // receive of the library itself: grows to what arrives
+  std::unique_ptr<OwnMemory> owned;   // the memory that `data` points to, unless it is the caller's
+  std::uint64_t order = 0;            // the order in which receives were posted
+  const std::string* what = nullptr;  // a promise (Courier): its name in texts
   couplet_message result{};
   Status status;
   // rendezvous

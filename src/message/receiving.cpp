@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "layout/type_handles.hpp"
 #include "message/options.hpp"
 #include "message/swap.hpp"
 
@@ -26,7 +27,9 @@ bool receive_is_misused(const Group& group, const void* data, std::uint64_t coun
 
 Status misused_receive(const Group& group, const void* data, std::uint64_t count, couplet_type type,
                        std::int32_t source, std::int32_t tag) {
-  if (find_type(type) == nullptr) return fail(Code::type, "receive: {} is no element type", type);
+  if (find_type(type) == nullptr && layout::find_datatype(type) == nullptr) {
+    return fail(Code::type, "receive: {} is no type", type);
+  }
   if (source != COUPLET_ANY_SOURCE && (source < 0 || source >= group.size())) {
     return fail(Code::argument, "receive: source {} is outside group '{}', which has ranks 0 to {}", source,
                 group.name(), group.size() - 1);
@@ -55,6 +58,9 @@ void Receiving::prepare(Request& request, Group& group, void* data, std::uint64_
 Status Receiving::recv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
                        std::int32_t tag, couplet_message* message) {
   const TypeInfo* info = find_type(type);
+  if (info == nullptr) [[unlikely]] {
+    return recv_items(group, data, count, type, source, tag, message);
+  }
   if (receive_is_misused(group, data, count, info, source, tag)) [[unlikely]] {
     return misused_receive(group, data, count, type, source, tag);
   }
@@ -71,11 +77,55 @@ Status Receiving::recv(Group& group, void* data, std::uint64_t count, couplet_ty
 Status Receiving::irecv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
                         std::int32_t tag, Request** request) {
   const TypeInfo* info = find_type(type);
+  if (info == nullptr) [[unlikely]] {
+    return irecv_items(group, data, count, type, source, tag, request);
+  }
   if (receive_is_misused(group, data, count, info, source, tag)) [[unlikely]] {
     return misused_receive(group, data, count, type, source, tag);
   }
   RequestHold made(requests_);
   prepare(*made, group, data, count, *info, source, tag);
+  begin(*made);
+  *request = made.release();
+  return {};
+}
+
+// ---- items that do not lie in the caller's memory as they travel ----
+
+Status Receiving::prepare_items(Request& request, Group& group, void* data, std::uint64_t count, couplet_type type,
+                                std::int32_t source, std::int32_t tag) {
+  auto datatype = layout::find_datatype(type);
+  if (datatype == nullptr || receive_is_misused(group, data, count, &datatype->element(), source, tag)) {
+    return misused_receive(group, data, count, type, source, tag);
+  }
+  if (const Status status = datatype->check_count(count); !status.ok()) return status.within("receive");
+  const TypeInfo& element = datatype->element();
+  prepare(request, group, data, count * datatype->bytes() / element.element_bytes, element, source, tag);
+  request.owned = std::make_unique<OwnMemory>();
+  request.owned->caller_memory = request.data;
+  request.owned->items = count;
+  if (!datatype->is_dense()) {
+    request.owned->bytes.resize(request.bytes);
+    request.data = reinterpret_cast<std::byte*>(request.owned->bytes.data());
+  }
+  request.owned->datatype = std::move(datatype);
+  return {};
+}
+
+Status Receiving::recv_items(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
+                             std::int32_t tag, couplet_message* message) {
+  Request request;
+  COUPLET_TRY(prepare_items(request, group, data, count, type, source, tag));
+  begin(request);
+  if (!request.done) COUPLET_TRY(finish(request, os::never));
+  if (request.status.ok() && message != nullptr) *message = request.result;
+  return std::move(request.status);
+}
+
+Status Receiving::irecv_items(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
+                              std::int32_t tag, Request** request) {
+  RequestHold made(requests_);
+  COUPLET_TRY(prepare_items(*made, group, data, count, type, source, tag));
   begin(*made);
   *request = made.release();
   return {};
@@ -212,6 +262,7 @@ void Receiving::complete(Request& request, const std::byte* payload, bool swap) 
     std::memcpy(request.data, payload, bytes);
   }
   if (swap) swap_numbers(request.data, bytes, request.type->swap_bytes);
+  request.swap = swap;
   requests_.finish(request);
 }
 

@@ -79,6 +79,12 @@ class Receiving {
   void forget(Arrival& arrival) noexcept;
 
  private:
+  [[nodiscard]] Status prepare_items(Request& request, Group& group, void* data, std::uint64_t count, couplet_type type,
+                                     std::int32_t source, std::int32_t tag);
+  Status recv_items(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
+                    std::int32_t tag, couplet_message* message);
+  Status irecv_items(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
+                     std::int32_t tag, Request** request);
   bool take_arrived(Request& request) noexcept;
   bool tells_of_loss(Request& request) noexcept;
   void take(Request& request, Arrival& arrival) noexcept;

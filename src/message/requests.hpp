@@ -33,6 +33,9 @@ class Requests {
   }
   // The message was sent, or has arrived.
   void finish(Request& request) noexcept {
+    if (request.owned != nullptr) [[unlikely]] {
+      hand_out(request);
+    }
     count(request);
     end(request);
   }
@@ -73,7 +76,8 @@ class Requests {
   // Messages of the library itself are not counted.
   void count(const Request& request) noexcept {
     using counters::Counter;
-    if (request.uncounted || request.text != nullptr || request.owned != nullptr) return;
+    if (request.uncounted || request.text != nullptr) return;
+    if (request.owned != nullptr && request.owned->datatype == nullptr) return;
     if (request.sending) {
       const bool announced = request.stage == Stage::offered || request.stage == Stage::moving;
       count_sent(*request.flow, request.bytes, announced ? Counter::messages_rendezvous : Counter::messages_eager);
@@ -83,6 +87,7 @@ class Requests {
     }
   }
   void release_cookie(Request& request) noexcept;
+  static void hand_out(Request& request) noexcept;
 
   counters::Counters& counters_;
   std::size_t pending_ = 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "layout/type_handles.hpp"
 #include "message/absence.hpp"
 
 namespace couplet::message {
@@ -45,7 +46,9 @@ std::uint64_t next_piece_bytes(const Request& request) noexcept {
 
 Status misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                     std::int32_t tag) {
-  if (find_type(type) == nullptr) return fail(Code::type, "send: {} is no element type", type);
+  if (find_type(type) == nullptr && layout::find_datatype(type) == nullptr) {
+    return fail(Code::type, "send: {} is no type", type);
+  }
   if (target < 0 || target >= group.size()) {
     return fail(Code::argument, "send: target {} is outside group '{}', which has ranks 0 to {}", target, group.name(),
                 group.size() - 1);
@@ -81,6 +84,9 @@ bool Sending::send_at_once(Flow& flow, std::uint32_t context, std::int32_t tag, 
 Status Sending::send(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                      std::int32_t tag) {
   const TypeInfo* info = find_type(type);
+  if (info == nullptr) [[unlikely]] {
+    return send_items(group, data, count, type, target, tag);
+  }
   if (send_is_misused(group, data, count, info, target, tag)) [[unlikely]] {
     return misused_send(group, data, count, type, target, tag);
   }
@@ -104,16 +110,22 @@ Status Sending::send(Group& group, const void* data, std::uint64_t count, couple
   request.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));  // NOLINT: only read
   request.bytes = bytes;
   COUPLET_TRY(begin(request));
-  COUPLET_ASSERT(request.done || waiting_.has_engine());
-  while (!request.done) {  // without a deadline, and not interrupted: what else ends the wait is no reason to leave
-    static_cast<void>(waiting_.finish(request, os::never));
-  }
+  finish(request);
   return std::move(request.status);
+}
+
+// Waits without a deadline, and is not interrupted: what else ends the wait is no reason to leave.
+void Sending::finish(Request& request) {
+  COUPLET_ASSERT(request.done || waiting_.has_engine());
+  while (!request.done) static_cast<void>(waiting_.finish(request, os::never));
 }
 
 Status Sending::isend(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                       std::int32_t tag, Request** request) {
   const TypeInfo* info = find_type(type);
+  if (info == nullptr) [[unlikely]] {
+    return isend_items(group, data, count, type, target, tag, request);
+  }
   if (send_is_misused(group, data, count, info, target, tag)) [[unlikely]] {
     return misused_send(group, data, count, type, target, tag);
   }
@@ -137,6 +149,57 @@ Status Sending::isend(Group& group, const void* data, std::uint64_t count, coupl
   return {};
 }
 
+// ---- items that do not lie in the caller's memory as they travel ----
+
+Status Sending::prepare_items(Request& request, Group& group, const void* data, std::uint64_t count, couplet_type type,
+                              std::int32_t target, std::int32_t tag) {
+  auto datatype = layout::find_datatype(type);
+  if (datatype == nullptr || send_is_misused(group, data, count, &datatype->element(), target, tag)) {
+    return misused_send(group, data, count, type, target, tag);
+  }
+  if (const Status status = datatype->check_count(count); !status.ok()) return status.within("send");
+  request.sending = true;
+  request.context = group.context();
+  request.tag = tag;
+  request.flow = &peers_.to(group.peer(target));
+  hear_before_sending(waiting_.engine(), *request.flow);
+  request.group = &group;
+  request.type = &datatype->element();
+  request.bytes = count * datatype->bytes();
+  request.result.source = group.rank();
+  request.result.tag = tag;
+  request.result.bytes = request.bytes;
+  request.result.count = count;
+  request.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));  // NOLINT: only read
+  request.owned = std::make_unique<OwnMemory>();
+  if (!datatype->is_dense()) {
+    request.owned->bytes.resize(request.bytes);
+    auto* const packed = reinterpret_cast<std::byte*>(request.owned->bytes.data());
+    datatype->pack(request.data, count, packed);
+    request.data = packed;
+  }
+  request.owned->datatype = std::move(datatype);
+  return {};
+}
+
+Status Sending::send_items(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+                           std::int32_t tag) {
+  Request request;
+  COUPLET_TRY(prepare_items(request, group, data, count, type, target, tag));
+  COUPLET_TRY(begin(request));
+  finish(request);
+  return std::move(request.status);
+}
+
+Status Sending::isend_items(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+                            std::int32_t tag, Request** request) {
+  RequestHold made(requests_);
+  COUPLET_TRY(prepare_items(*made, group, data, count, type, target, tag));
+  COUPLET_TRY(begin(*made));
+  *request = made.release();
+  return {};
+}
+
 Status Sending::send_copy(Group& group, std::uint32_t context, std::string bytes, std::int32_t target,
                           std::int32_t tag) {
   RequestHold made(requests_);
@@ -146,9 +209,10 @@ Status Sending::send_copy(Group& group, std::uint32_t context, std::string bytes
   made->flow = &peers_.to(group.peer(target));
   made->group = &group;
   made->type = find_type(COUPLET_BYTE);
-  made->owned = std::make_unique<std::string>(std::move(bytes));
-  made->data = reinterpret_cast<std::byte*>(made->owned->data());
-  made->bytes = made->owned->size();
+  made->owned = std::make_unique<OwnMemory>();
+  made->owned->bytes = std::move(bytes);
+  made->data = reinterpret_cast<std::byte*>(made->owned->bytes.data());
+  made->bytes = made->owned->bytes.size();
   COUPLET_TRY(begin(*made));
   if (!made->done) {
     made.release()->detached = true;

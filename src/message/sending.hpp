@@ -40,6 +40,13 @@ class Sending {
   void send_pieces(Request& request, std::uint64_t peer_cookie) noexcept;
 
  private:
+  [[nodiscard]] Status prepare_items(Request& request, Group& group, const void* data, std::uint64_t count,
+                                     couplet_type type, std::int32_t target, std::int32_t tag);
+  Status send_items(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+                    std::int32_t tag);
+  Status isend_items(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+                     std::int32_t tag, Request** request);
+  void finish(Request& request);
   void queue_eager(Request& request) noexcept;
   void offer(Request& request) noexcept;
   channel::Outgoing* free_piece(Request& request) noexcept;

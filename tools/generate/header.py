@@ -17,6 +17,7 @@ from tree_sitter import Language, Node, Parser
 HEADERS = (
     "types",
     "status",
+    "datatype",
     "universe",
     "message",
     "collective",

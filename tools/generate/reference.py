@@ -9,6 +9,7 @@ from header import Constant, Function, Header, Struct
 NOTE = "<!-- Written by tools/generate from the headers in include/couplet: do not edit (make generate). -->"
 TITLES = {"types": "Version, limits and element types", "status": "Status, errors and interrupts"}
 TITLES |= {
+    "datatype": "Types of items with gaps",
     "universe": "Universe and groups",
     "message": "Messages",
     "collective": "Collective calls",

@@ -14,7 +14,7 @@ NOTE = "<!-- Written by tools/generate from the comments in include/couplet/*.hp
 # The headers in the order in which a reader wants them.
 CHAPTERS = {
     "The universe": ("couplet.hpp", "couplet_mpi.hpp"),
-    "Messages": ("couplet_message.hpp",),
+    "Messages": ("couplet_message.hpp", "couplet_datatype.hpp"),
     "Collective calls": ("couplet_collective.hpp",),
     "Series": ("couplet_series.hpp", "couplet_series_options.hpp", "couplet_open_options.hpp", "couplet_fields.hpp"),
     "Exchanges": ("couplet_exchange.hpp",),

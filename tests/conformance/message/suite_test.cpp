@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "layout/type_handles.hpp"
 #include "support/parties.hpp"
 #include "support/sim_messengers.hpp"
 
@@ -293,6 +294,56 @@ TEST_P(MessageConformance, LargeMessagesAreReadFromMemoryWhereThatIsProven) {
   const std::string read = "read from the sender's memory";
   const std::string both = GetParam().name == "shm" ? ", by both sides from 256 KiB on" : "";
   EXPECT_EQ(reports.front().large_messages, shares ? read + both : "copied in pieces") << reports.front().why;
+}
+
+// Every third number of a list is sent, and every second one of another list receives them. The receive may be posted
+// before or after the message has come, and there may be too much or too little room.
+TEST_P(MessageConformance, ItemsWithGapsArriveAtTheirPlaces) {
+  const layout::Datatype number(*find_type(COUPLET_INT32));
+  for (const std::size_t count : std::initializer_list<std::size_t>{1, 100, 3000, 1000000}) {
+    const auto third = layout::keep_datatype(layout::Datatype::vector(count, 1, 3, number).value());
+    const auto second = layout::keep_datatype(layout::Datatype::vector(count / 2, 1, 2, number).value());
+    ASSERT_TRUE(third.ok() && second.ok());
+    std::vector<std::int32_t> data(3 * count);
+    std::iota(data.begin(), data.end(), 7);
+    for (const bool is_posted_first : {true, false}) {
+      for (const std::uint64_t room : std::initializer_list<std::uint64_t>{2, 3, 1}) {  // in items of count / 2
+        SCOPED_TRACE(fmt::format("{} numbers, posted first: {}, room for {} halves", count, is_posted_first, room));
+        make(2);
+        std::vector<std::int32_t> got(2 * count * 2, -1);
+        Request* sending = nullptr;
+        Request* receiving = nullptr;
+        const auto receive_items = [&] {
+          Group& group = at(to()).groups().universe();
+          ASSERT_TRUE(at(to()).irecv(group, got.data(), room, *second, 0, 4, &receiving).ok());
+        };
+        if (is_posted_first) receive_items();
+        ASSERT_TRUE(at(0).isend(at(0).groups().universe(), data.data(), 1, *third, to(), 4, &sending).ok());
+        if (!is_posted_first) {
+          catch_up(0, to());
+          receive_items();
+        }
+        couplet_message message{};
+        const Status status = world().finish(to(), &receiving, &message);
+        expect_ok(0, sending);
+        const std::uint64_t extent = count < 2 ? 0 : (count / 2 - 1) * 2 + 1;
+        if (room * (count / 2) < count) {
+          EXPECT_EQ(status.code(), Code::truncated) << status.text();
+          continue;
+        }
+        ASSERT_TRUE(status.ok()) << status.text();
+        EXPECT_EQ(message.bytes, count * 4);
+        EXPECT_EQ(message.count, 2U);
+        std::vector<std::int32_t> wanted(got.size(), -1);
+        for (std::size_t index = 0; index < count; ++index) {
+          const std::size_t half = count / 2;
+          wanted[index / half * extent + index % half * 2] = data[3 * index];
+        }
+        EXPECT_TRUE(got == wanted);
+      }
+    }
+    EXPECT_TRUE(layout::free_datatype(*third) && layout::free_datatype(*second));
+  }
 }
 
 std::unique_ptr<MessageWorld> over_sim(std::uint64_t seed, int size, const MessengerOptions& options) {

@@ -1,8 +1,12 @@
 // Messenger's rules over the simulated network; only non-blocking calls.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
+#include <cstring>
 #include <numeric>
 
+#include "layout/type_handles.hpp"
 #include "support/sim_messengers.hpp"
 
 namespace couplet::message {
@@ -153,7 +157,7 @@ TEST_F(Message, misuse_is_refused_by_name) {
             "send: target 3 is outside group 'universe', which has ranks 0 to 2");
   EXPECT_EQ(own.isend(group, data, 4, COUPLET_DOUBLE, -1, 0, &request).code(), Code::argument);
   EXPECT_EQ(own.isend(group, data, 4, COUPLET_DOUBLE, 1, -1, &request).text(), "send: tag -1 is negative");
-  EXPECT_EQ(own.isend(group, data, 4, 99, 1, 0, &request).text(), "send: 99 is no element type");
+  EXPECT_EQ(own.isend(group, data, 4, 99, 1, 0, &request).text(), "send: 99 is no type");
   EXPECT_EQ(own.isend(group, nullptr, 4, COUPLET_DOUBLE, 1, 0, &request).text(), "send: no data for 4 elements");
   EXPECT_EQ(own.isend(group, data, UINT64_MAX / 4, COUPLET_DOUBLE, 1, 0, &request).code(), Code::argument);
   EXPECT_EQ(own.irecv(group, data, 4, COUPLET_DOUBLE, 7, 0, &request).text(),
@@ -444,6 +448,49 @@ TEST(message_byte_order, numbers_of_the_other_order_are_turned) {
     EXPECT_EQ(got, sent);
     EXPECT_EQ(complex_got, complex_sent);
   }
+}
+
+// A structure of numbers of two sizes, which the receiver turns as its own datatype says.
+TEST(message_byte_order, members_of_structures_are_turned) {
+  struct Item {
+    std::uint16_t small;
+    double large;
+  };
+  const layout::Datatype small(*find_type(COUPLET_UINT16));
+  const layout::Datatype large(*find_type(COUPLET_DOUBLE));
+  const std::array<std::uint64_t, 2> blocks = {1, 1};
+  const std::array<std::int64_t, 2> places = {offsetof(Item, small), offsetof(Item, large)};
+  const std::array types = {&small, &large};
+  const auto type = layout::keep_datatype(layout::Datatype::structure(blocks, places, types).value());
+  ASSERT_TRUE(type.ok());
+  MessengerOptions foreign;
+  foreign.foreign_byte_order = true;
+  for (const std::size_t count : std::initializer_list<std::size_t>{1, 100, 100000}) {
+    SimMessengers sim(3, 2, foreign);
+    std::vector<Item> sent(count);
+    std::vector<Item> got(count + 1);
+    for (std::size_t index = 0; index < count; ++index) {
+      std::uint64_t bits = 0;
+      const double value = 0.5 + static_cast<double>(index);
+      std::memcpy(&bits, &value, 8);
+      bits = __builtin_bswap64(bits);
+      std::memcpy(&sent[index].large, &bits, 8);
+      sent[index].small = __builtin_bswap16(static_cast<std::uint16_t>(index));
+    }
+    Request* requests[2] = {};
+    couplet_message message{};
+    ASSERT_TRUE(sim[0].isend(sim[0].groups().universe(), sent.data(), count, *type, 1, 0, &requests[0]).ok());
+    sim.run_out();
+    ASSERT_TRUE(sim[1].irecv(sim[1].groups().universe(), got.data(), count + 1, *type, 0, 0, &requests[1]).ok());
+    EXPECT_TRUE(sim.finish(1, &requests[1], &message).ok());
+    EXPECT_TRUE(sim.finish(0, &requests[0]).ok());
+    EXPECT_EQ(message.count, count);
+    for (std::size_t index = 0; index < count; ++index) {
+      ASSERT_EQ(got[index].large, 0.5 + static_cast<double>(index));
+      ASSERT_EQ(got[index].small, static_cast<std::uint16_t>(index));
+    }
+  }
+  EXPECT_TRUE(layout::free_datatype(*type));
 }
 
 TEST_F(Message, many_to_one_and_one_to_many) {

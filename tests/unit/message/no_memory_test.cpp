@@ -9,6 +9,7 @@
 #include <numeric>
 #include <thread>
 
+#include "layout/type_handles.hpp"
 #include "memory.hpp"
 #include "message/team.hpp"
 #include "support/parties.hpp"
@@ -157,6 +158,42 @@ TEST_P(NoMemory, AtEachAllocationOfMessagesEveryRequestEnds) {
       if (!pair.failing.failed()) break;
       ASSERT_LT(number, 2000U);
     }
+  }
+}
+
+TEST_P(NoMemory, AtEachAllocationOfItemsWithGapsEveryRequestEnds) {
+  const layout::Datatype element(*find_type(COUPLET_INT32));
+  for (const std::uint64_t count : std::initializer_list<std::uint64_t>{10, 100000}) {
+    const auto type = layout::keep_datatype(layout::Datatype::vector(count, 1, 2, element).value());
+    ASSERT_TRUE(type.ok());
+    for (std::uint64_t number = 1;; ++number) {
+      Pair pair(GetParam(), number);
+      const std::vector<std::int32_t> data(2 * count, 5);
+      std::vector<std::int32_t> got(2 * count);
+      Party& sender = pair.parties[0];
+      Party& receiver = pair.parties[1];
+      Request* sending = nullptr;
+      Request* receiving = nullptr;
+      static_cast<void>(pair.answer(
+          [&] { return receiver.messenger->irecv(receiver.group(), got.data(), 1, *type, 0, 3, &receiving); }));
+      static_cast<void>(
+          pair.answer([&] { return sender.messenger->isend(sender.group(), data.data(), 1, *type, 1, 3, &sending); }));
+      if (sending == nullptr && receiving != nullptr) receiver.messenger->withdraw(&receiving);
+      if (receiving == nullptr && sending != nullptr && !sending->done) {
+        static_cast<void>(receiver.messenger->irecv(receiver.group(), got.data(), 1, *type, 0, 3, &receiving));
+      }
+      pair.wait(1, receiving);
+      pair.wait(0, sending);
+      expect_works_or_failed_by_name(pair);
+      if (::testing::Test::HasFailure()) return;
+      if (!pair.failing.failed()) {
+        EXPECT_EQ(got[2 * count - 2], 5);
+        EXPECT_EQ(got[2 * count - 1], 0);
+        break;
+      }
+      ASSERT_LT(number, 2000U);
+    }
+    EXPECT_TRUE(layout::free_datatype(*type));
   }
 }
 
