@@ -301,9 +301,25 @@ Memory describe_memory(nb::handle object, nb::ndarray<nb::ro> array, void* data,
 
 }  // namespace
 
+namespace {
+
+/// Returns the object, or a view of it that nanobind can read, which needs the strides of a buffer: ctypes has none.
+nb::object readable(nb::handle object) {
+  const bool is_plain_buffer = PyObject_CheckBuffer(object.ptr()) != 0 && PyMemoryView_Check(object.ptr()) == 0 &&
+                               PyObject_HasAttrString(object.ptr(), "__dlpack__") == 0;
+  nb::object view = is_plain_buffer ? nb::steal(PyMemoryView_FromObject(object.ptr())) : nb::borrow(object);
+  if (!view.is_valid()) {
+    PyErr_Clear();
+    return nb::borrow(object);
+  }
+  return view;
+}
+
+}  // namespace
+
 Memory read_only_memory(nb::handle object, const char* verb) {
   nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> array;
-  if (!nb::try_cast(object, array, false)) {
+  if (!nb::try_cast(readable(object), array, false)) {
     PyErr_Clear();
     refuse_object(object, verb, false, true);
   }
@@ -314,7 +330,7 @@ Memory read_only_memory(nb::handle object, const char* verb) {
 
 Memory writable_memory(nb::handle object, const char* verb) {
   nb::ndarray<nb::c_contig, nb::device::cpu> array;
-  if (!nb::try_cast(object, array, false)) {
+  if (!nb::try_cast(readable(object), array, false)) {
     PyErr_Clear();
     refuse_object(object, verb, true, true);
   }
@@ -323,11 +339,12 @@ Memory writable_memory(nb::handle object, const char* verb) {
 
 LooseMemory loose_memory(nb::handle object, bool writable, const char* verb) {
   nb::ndarray<nb::device::cpu> array;
-  nb::ndarray<nb::ro, nb::device::cpu> readable;
+  nb::ndarray<nb::ro, nb::device::cpu> given;
   LooseMemory loose;
-  if (writable ? nb::try_cast(object, array, false) : nb::try_cast(object, readable, false)) {
-    nb::ndarray<nb::ro> any = writable ? nb::ndarray<nb::ro>(array) : nb::ndarray<nb::ro>(readable);
-    void* const data = writable ? array.data() : const_cast<void*>(static_cast<const void*>(readable.data()));
+  const nb::object source = readable(object);
+  if (writable ? nb::try_cast(source, array, false) : nb::try_cast(source, given, false)) {
+    nb::ndarray<nb::ro> any = writable ? nb::ndarray<nb::ro>(array) : nb::ndarray<nb::ro>(given);
+    void* const data = writable ? array.data() : const_cast<void*>(static_cast<const void*>(given.data()));
     loose.memory = describe_memory(object, any, data, verb);
     for (std::size_t dimension = 0; dimension < any.ndim(); ++dimension) {
       loose.shape.push_back(static_cast<int64_t>(any.shape(dimension)));
@@ -369,13 +386,14 @@ MadeType type_of_array(const LooseMemory& loose) {
 
 MessageMemory message_memory(nb::handle object, bool writable, const char* verb) {
   nb::ndarray<nb::c_contig, nb::device::cpu> array;
-  nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> readable;
-  if (writable && nb::try_cast(object, array, false)) {
+  nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> given;
+  const nb::object source = readable(object);
+  if (writable && nb::try_cast(source, array, false)) {
     return {.memory = describe_memory(object, nb::ndarray<nb::ro>(array), array.data(), verb), .made = {}};
   }
-  if (!writable && nb::try_cast(object, readable, false)) {
-    void* const data = const_cast<void*>(static_cast<const void*>(readable.data()));
-    return {.memory = describe_memory(object, nb::ndarray<nb::ro>(readable), data, verb), .made = {}};
+  if (!writable && nb::try_cast(source, given, false)) {
+    void* const data = const_cast<void*>(static_cast<const void*>(given.data()));
+    return {.memory = describe_memory(object, nb::ndarray<nb::ro>(given), data, verb), .made = {}};
   }
   PyErr_Clear();
   LooseMemory loose = loose_memory(object, writable, verb);

@@ -83,12 +83,9 @@ class Datatype::Build {
     }
     note_element(*of.element_);
     made_.bytes_ = static_cast<std::uint64_t>(size);
-    made_.depth_ = std::max(made_.depth_, of.depth_ + 1);
-    if (made_.depth_ > max_depth) {
-      return fail(Code::limit, "the type is made of types in more than {} levels", max_depth);
-    }
-    append(of.step_of(static_cast<std::int64_t>(offset), count));
-    return {};
+    int depth = 0;
+    Step step = of.step_of(static_cast<std::int64_t>(offset), count, depth);
+    return append(std::move(step), depth);
   }
 
   // Repeats what has been added: `count` times, `stride` bytes apart.
@@ -107,8 +104,10 @@ class Datatype::Build {
       }
       all.made_.bytes_ = count * block.bytes_;
       if (block.bytes_ > 0) {
-        all.made_.steps_.clear();
-        all.append(repeat(block, count, static_cast<std::int64_t>(stride)));
+        all.steps_.clear();
+        int depth = 0;
+        Step step = repeat(block, count, static_cast<std::int64_t>(stride), depth);
+        COUPLET_TRY(all.append(std::move(step), depth));
       }
     }
     return all.done();
@@ -119,6 +118,7 @@ class Datatype::Build {
     if (made_.element_ == nullptr) {
       made_.element_ = find_type(COUPLET_BYTE);
     }
+    made_.steps_ = std::make_shared<const Steps>(std::move(steps_));
     return std::move(made_);
   }
 
@@ -133,17 +133,21 @@ class Datatype::Build {
   }
 
  private:
-  static Step repeat(const Datatype& block, std::uint64_t count, std::int64_t stride) {
-    Step step = block.step_of(0, 1);
-    if (step.run_bytes == 0 || step.count > 1) {
+  static Step repeat(const Datatype& block, std::uint64_t count, std::int64_t stride, int& depth) {
+    Step step = block.step_of(0, 1, depth);
+    if (count > 1 && (step.run_bytes == 0 || step.count > 1)) {
       Step outer;
-      outer.steps.push_back(std::move(step));
+      outer.steps = block.steps_;
       step = std::move(outer);
+      depth = block.depth_ + 1;
+    }
+    if (count == 1) {
+      return step;
     }
     step.count = count;
     step.stride = stride;
     const bool is_dense = step.run_bytes > 0 && stride == static_cast<std::int64_t>(step.run_bytes);
-    if (is_dense || count == 1) {
+    if (is_dense) {
       step.run_bytes *= count;
       step.count = 1;
     }
@@ -156,20 +160,26 @@ class Datatype::Build {
   }
 
   // Two runs that touch become one.
-  void append(Step step) {
-    if (!made_.steps_.empty()) {
-      Step& last = made_.steps_.back();
+  Status append(Step step, int depth) {
+    if (depth > max_depth) {
+      return fail(Code::limit, "the type is made of types in more than {} levels", max_depth);
+    }
+    made_.depth_ = std::max(made_.depth_, depth);
+    if (!steps_.empty()) {
+      Step& last = steps_.back();
       const bool are_runs = last.run_bytes > 0 && step.run_bytes > 0 && last.count == 1 && step.count == 1;
       if (are_runs && last.swap_bytes == step.swap_bytes &&
           last.offset + static_cast<std::int64_t>(last.run_bytes) == step.offset) {
         last.run_bytes += step.run_bytes;
-        return;
+        return {};
       }
     }
-    made_.steps_.push_back(std::move(step));
+    steps_.push_back(std::move(step));
+    return {};
   }
 
   Datatype made_;
+  Steps steps_;
   bool has_bounds_ = false;
 };
 
@@ -178,28 +188,30 @@ Datatype::Datatype(const TypeInfo& element)
       upper_(static_cast<std::int64_t>(element.element_bytes)),
       alignment_(element.swap_bytes),
       element_(&element),
-      steps_{Step{.run_bytes = element.element_bytes, .swap_bytes = element.swap_bytes, .steps = {}}} {}
+      depth_(1),
+      steps_(std::make_shared<const Steps>(
+          Steps{Step{.run_bytes = element.element_bytes, .swap_bytes = element.swap_bytes, .steps = {}}})) {}
 
-Datatype::Step Datatype::step_of(std::int64_t offset, std::uint64_t count) const {
+Datatype::Step Datatype::step_of(std::int64_t offset, std::uint64_t count, int& depth) const {
   const auto stride = static_cast<std::int64_t>(extent());
+  const Step& first = steps_->front();
+  const bool is_one_run = steps_->size() == 1 && first.count == 1 && first.run_bytes > 0;
   Step step;
-  if (steps_.size() == 1 && steps_[0].count == 1 && steps_[0].run_bytes > 0) {
-    step = steps_[0];
+  if (is_one_run || (steps_->size() == 1 && count == 1)) {
+    step = first;
     step.offset += offset;
-    if (count > 1 && static_cast<std::int64_t>(step.run_bytes) == stride) {
-      step.run_bytes *= count;
-      return step;
-    }
-  } else if (count == 1 && steps_.size() == 1) {
-    step = steps_[0];
-    step.offset += offset;
-    return step;
+    depth = depth_;
   } else {
     step.offset = offset;
     step.steps = steps_;
+    depth = depth_ + 1;
   }
-  step.count = count;
-  step.stride = stride;
+  if (is_one_run && count > 1 && static_cast<std::int64_t>(step.run_bytes) == stride) {
+    step.run_bytes *= count;
+  } else if (count > 1) {
+    step.count = count;
+    step.stride = stride;
+  }
   return step;
 }
 
@@ -281,8 +293,8 @@ Result<Datatype> Datatype::resized(const Datatype& of, std::int64_t lower_bound,
 // ---- using it ----
 
 bool Datatype::is_dense() const noexcept {
-  const bool is_run = steps_.size() == 1 && steps_[0].count == 1 && steps_[0].offset == 0;
-  return is_run && steps_[0].run_bytes == bytes_ && extent() == bytes_;
+  const bool is_run = steps_->size() == 1 && steps_->front().count == 1 && steps_->front().offset == 0;
+  return is_run && steps_->front().run_bytes == bytes_ && extent() == bytes_;
 }
 
 Status Datatype::check_count(std::uint64_t count) const {
@@ -299,7 +311,7 @@ void Datatype::visit(const Step& step, std::int64_t base, Visitor& visitor) noex
     return;
   }
   for (std::uint64_t index = 0; index < step.count && visitor.goes_on(); ++index) {
-    for (const Step& inner : step.steps) {
+    for (const Step& inner : *step.steps) {
       visit(inner, base + static_cast<std::int64_t>(index) * step.stride, visitor);
     }
   }
@@ -367,17 +379,20 @@ class Datatype::Swapping {
 
 template <class Visitor>
 void Datatype::visit_items(std::uint64_t count, Visitor& visitor) const noexcept {
+  if (bytes_ == 0) {
+    return;  // however many there are
+  }
   const auto stride = static_cast<std::int64_t>(extent());
-  if (steps_.size() == 1 && steps_[0].run_bytes > 0 && steps_[0].count == 1) {  // all runs at once
+  if (steps_->size() == 1 && steps_->front().run_bytes > 0 && steps_->front().count == 1) {  // all runs at once
     Step runs;
     runs.count = count;
     runs.stride = stride;
-    runs.run_bytes = steps_[0].run_bytes;
-    runs.swap_bytes = steps_[0].swap_bytes;
-    return visitor.runs(steps_[0].offset, runs);
+    runs.run_bytes = steps_->front().run_bytes;
+    runs.swap_bytes = steps_->front().swap_bytes;
+    return visitor.runs(steps_->front().offset, runs);
   }
   for (std::uint64_t index = 0; index < count && visitor.goes_on(); ++index) {
-    for (const Step& step : steps_) {
+    for (const Step& step : *steps_) {
       visit(step, static_cast<std::int64_t>(index) * stride, visitor);
     }
   }

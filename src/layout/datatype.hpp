@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -66,17 +67,18 @@ class Datatype {
     std::uint64_t count = 1;
     std::int64_t stride = 0;
     std::uint64_t run_bytes = 0;
-    std::size_t swap_bytes = 1;  // the size of the numbers of a run
-    std::vector<Step> steps;
+    std::size_t swap_bytes = 1;                      // the size of the numbers of a run
+    std::shared_ptr<const std::vector<Step>> steps;  // shared with the datatype of the inner items
   };
+  using Steps = std::vector<Step>;
   class Build;
   class Packing;
   class Unpacking;
   class Swapping;
 
   Datatype() = default;
-  // One item or several, as one step. REQUIRES: bytes_ > 0 and count > 0.
-  [[nodiscard]] Step step_of(std::int64_t offset, std::uint64_t count) const;
+  // Returns one item or several as one step, and sets its levels. REQUIRES: bytes_ > 0 and count > 0.
+  [[nodiscard]] Step step_of(std::int64_t offset, std::uint64_t count, int& depth) const;
   template <class Visitor>
   static void visit(const Step& step, std::int64_t base, Visitor& visitor) noexcept;
   template <class Visitor>
@@ -87,8 +89,8 @@ class Datatype {
   std::int64_t upper_ = 0;
   std::uint64_t alignment_ = 1;
   const TypeInfo* element_ = nullptr;  // nullptr while it is built: there is none yet
-  int depth_ = 0;
-  std::vector<Step> steps_;
+  int depth_ = 0;                      // the levels of the steps
+  std::shared_ptr<const Steps> steps_ = std::make_shared<const Steps>();
 };
 
 // What a datatype with elements of several types has instead of one.

@@ -16,11 +16,9 @@ void Requests::hand_out(Request& request) noexcept {
   OwnMemory& own = *request.owned;
   if (request.sending || own.datatype == nullptr) return;
   const std::uint64_t bytes = request.result.bytes;
-  if (own.caller_memory != request.data) {
-    const bool is_mixed = &own.datatype->element() == &layout::mixed_type;  // else its numbers have been turned already
-    if (request.swap && is_mixed) own.datatype->swap(request.data, bytes, own.items);
-    own.datatype->unpack(request.data, bytes, own.items, own.caller_memory);
-  }
+  const bool is_mixed = &own.datatype->element() == &layout::mixed_type;  // else its numbers have been turned already
+  if (request.swap && is_mixed) own.datatype->swap(request.data, bytes, own.items);
+  if (own.caller_memory != request.data) own.datatype->unpack(request.data, bytes, own.items, own.caller_memory);
   request.result.count = own.datatype->bytes() == 0 ? 0 : bytes / own.datatype->bytes();
 }
 

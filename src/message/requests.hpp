@@ -24,6 +24,9 @@ class Requests {
   Request* take();
   void give(Request* request) noexcept {
     request->pooled = false;
+    if (request->owned != nullptr) [[unlikely]] {
+      request->owned = nullptr;  // it may be as large as a message, and the request may not be used again for long
+    }
     pool_.give(request);
   }
   // The request counts as not complete from here on.

@@ -122,7 +122,9 @@ void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
 // handle peers and the hub in some of their calls, or in each if the calls are far apart, since a reader waits for its
 // answer meanwhile.
 void Universe::attend(std::uint64_t now_ns) {
-  static_cast<void>(member_->catch_up(universe::CatchUp::come_back));
+  if (now_ns >= next_look_ns_) {
+    static_cast<void>(member_->catch_up(universe::CatchUp::come_back));
+  }
   if (!node_relay_) {
     next_look_ns_ = now_ns + look_interval_ns;
     engine_->poll();

@@ -91,10 +91,13 @@ void Worker::greet(channel::PeerId coupler) {
   if (team_->rank() != 0 || open_couplers_.contains(coupler)) {
     return;
   }
+  open_couplers_.insert(coupler);  // first: what this process sends to itself arrives inside send()
   if (mailbox_.send(coupler, greeting()).ok()) {
-    open_couplers_.insert(coupler);
     lost_couplers_.erase(coupler);
-  } else if (mailbox_.environment().is_lost(coupler)) {
+    return;
+  }
+  open_couplers_.erase(coupler);
+  if (mailbox_.environment().is_lost(coupler)) {
     lost_couplers_.insert(coupler);
   }
 }
@@ -307,7 +310,7 @@ void Worker::message(channel::PeerId source, TaskMessage message) {
     orders_.push_back({source, std::move(message)});
   } else if (message.kind == TaskMessageKind::end) {
     open_couplers_.erase(source);
-  } else if (message.kind == TaskMessageKind::hello) {
+  } else if (message.kind == TaskMessageKind::hello && source != mailbox_.environment().self()) {
     returned(source);  // it had closed the tasks, and has opened them again
   }
 }

@@ -493,6 +493,30 @@ TEST(message_byte_order, members_of_structures_are_turned) {
   EXPECT_TRUE(layout::free_datatype(*type));
 }
 
+// Fault: a structure of two kinds of one size has no gaps, and was not turned.
+TEST(message_byte_order, a_structure_without_gaps_is_turned) {
+  const layout::Datatype number(*find_type(COUPLET_UINT32));
+  const layout::Datatype real(*find_type(COUPLET_FLOAT));
+  const std::array<std::uint64_t, 2> blocks = {1, 1};
+  const std::array<std::int64_t, 2> places = {0, 4};
+  const std::array types = {&number, &real};
+  auto made = layout::Datatype::structure(blocks, places, types).value();
+  ASSERT_TRUE(made.is_dense());
+  const auto type = layout::keep_datatype(std::move(made));
+  MessengerOptions foreign;
+  foreign.foreign_byte_order = true;
+  SimMessengers sim(3, 2, foreign);
+  const std::array<std::uint32_t, 4> sent = {0x01020304U, 0x05060708U, 0x090A0B0CU, 0x0D0E0F10U};
+  std::array<std::uint32_t, 4> got{};
+  Request* requests[2] = {};
+  ASSERT_TRUE(sim[0].isend(sim[0].groups().universe(), sent.data(), 2, *type, 1, 0, &requests[0]).ok());
+  ASSERT_TRUE(sim[1].irecv(sim[1].groups().universe(), got.data(), 2, *type, 0, 0, &requests[1]).ok());
+  EXPECT_TRUE(sim.finish(1, &requests[1]).ok());
+  EXPECT_TRUE(sim.finish(0, &requests[0]).ok());
+  for (std::size_t index = 0; index < sent.size(); ++index) EXPECT_EQ(got[index], __builtin_bswap32(sent[index]));
+  EXPECT_TRUE(layout::free_datatype(*type));
+}
+
 TEST_F(Message, many_to_one_and_one_to_many) {
   std::vector<Request*> sends;
   std::vector<std::vector<std::uint8_t>> data;

@@ -70,6 +70,17 @@ TEST_F(RequestsTest, ADetachedRequestGoesBackByItself) {
   EXPECT_EQ(requests.take(), made);  // the pool hands out what came back last
 }
 
+TEST_F(RequestsTest, WhatARequestOwnedIsFreedWhenItIsGivenBack) {
+  auto datatype = std::make_shared<const layout::Datatype>(*find_type(COUPLET_INT32));
+  Request* made = begin(true);
+  made->owned = std::make_unique<OwnMemory>();
+  made->owned->datatype = datatype;
+  EXPECT_EQ(datatype.use_count(), 2);
+  requests.finish(*made);
+  requests.give(made);
+  EXPECT_EQ(datatype.use_count(), 1);
+}
+
 TEST_F(RequestsTest, ACompleteRequestOutlivesItsGroup) {
   Group universe = Group::range("universe", 0, 2, 0);
   Request* made = begin(false);
