@@ -244,7 +244,7 @@ def test_dlpack(solo: couplet.Universe) -> None:
     assert received.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("what", [np.zeros((4, 4))[:, 1], np.zeros(3, bool), np.zeros(3, ">f8"), "text", [1.0, 2.0]])
+@pytest.mark.parametrize("what", [np.zeros(3, bool), np.zeros(3, ">f8"), "text", [1.0, 2.0]])
 def test_what_cannot_be_sent(solo: couplet.Universe, what: Any) -> None:
     with pytest.raises((couplet.ArgumentError, couplet.ElementTypeError), match="Send: buffer"):
         solo.group.Send(what, 0)
