@@ -315,9 +315,11 @@ void Worker::message(channel::PeerId source, TaskMessage message) {
   }
 }
 
-// Drops what a lost coupler has ordered, since no process waits for it.
+// Drops what a lost coupler has ordered, since no process waits for it. One that has left in good order sends no task
+// either, also if it has never heard of this worker and so did not say that this is the end.
 void Worker::lost(channel::PeerId peer, const Status& why) {
-  if (open_couplers_.erase(peer) != 0 && why.code() != Code::end) {
+  const bool has_left = mailbox_.environment().gone(peer) && !mailbox_.environment().is_lost(peer);
+  if (open_couplers_.erase(peer) != 0 && !has_left && why.code() != Code::end) {
     lost_couplers_.insert(peer);
   }
   std::erase_if(orders_, [peer](const Order& order) { return order.coupler == peer; });

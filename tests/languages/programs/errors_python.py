@@ -141,7 +141,7 @@ def provoke_message(group: couplet.Group) -> None:
     request = group.Isend(np.zeros(12), 0, 7)
     provoke("truncated", lambda: group.Recv(np.zeros(5), 0, 7))
     request.wait(10)
-    provoke("argument", lambda: group.Isend(np.zeros((3, 4))[:, 1], 0, 7))
+    provoke("argument", lambda: group.Irecv(np.frombuffer(b"12345678"), 0, 7))  # read-only
 
 
 def provoke_fork(universe: couplet.Universe) -> None:

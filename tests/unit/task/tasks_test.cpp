@@ -353,6 +353,19 @@ TEST(Tasks, AWorkerThatOpensWhileItsCouplerIsLostIsNotToldThatNoTaskComes) {
   });
 }
 
+// Fault: a coupler that had closed and left before it heard of a worker was said to be lost.
+TEST(Tasks, ACouplerThatHasLeftInGoodOrderIsNotLost) {
+  run_programs({{"coupler", 1}, {"solver", 1}}, [](const std::string& program, Rank& rank) {
+    if (program == "coupler") return;
+    auto worker = open_worker(rank);
+    rank.environment.gone_ = 0;
+    rank.environment.has_left_ = true;
+    worker->lost(0, fail(Code::peer_lost, "program 'coupler' rank 0 has left"));
+    Incoming task;
+    EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+  });
+}
+
 TEST(Tasks, WorkersAndRequestsThatComeAfterTheCouplerHasClosedAreTurnedAway) {
   std::atomic<bool> closed{false};
   std::atomic<int> told{0};

@@ -29,7 +29,9 @@ class TestEnvironment final : public Environment {
   [[nodiscard]] const std::string& node_directory() const noexcept override { return directory_; }
   [[nodiscard]] std::uint16_t node() const noexcept override { return node_; }
   [[nodiscard]] bool gone(channel::PeerId peer) override { return gone_ == static_cast<int>(peer); }
-  [[nodiscard]] bool is_lost(channel::PeerId peer) const override { return gone_ == static_cast<int>(peer); }
+  [[nodiscard]] bool is_lost(channel::PeerId peer) const override {
+    return gone_ == static_cast<int>(peer) && !has_left_;
+  }
   Status alive(channel::PeerId peer, std::uint16_t incarnation) override {
     if (gone_ == static_cast<int>(peer) || incarnation != this->incarnation(peer)) {
       return fail(Code::peer_lost, "rank {} is lost", peer);
@@ -41,6 +43,7 @@ class TestEnvironment final : public Environment {
   }
 
   int gone_ = -1;
+  bool has_left_ = false;  // the one that is gone, in good order
   int restarted_ = -1;
   std::uint16_t node_ = 0;
 
