@@ -67,7 +67,8 @@ COUPLET_API couplet_status couplet_universe_describe_program(const couplet_unive
 COUPLET_API couplet_status couplet_universe_find_rank(const couplet_universe* universe, const char* name, int32_t rank,
                                                       int32_t* universe_rank);
 
-/* Lets the library do pending work: it moves data of all requests. Never blocks. */
+/* Lets the library do pending work: it moves data of all requests. It does not wait, except for the answers of a hub
+ * that was started again: for at most a fiftieth of the time since the last call, and 20 ms. */
 COUPLET_API couplet_status couplet_universe_progress(couplet_universe* universe);
 
 /* Writes a JSON text about links, limits and choices into `text`, at most `bytes` with the final 0. `needed` may be

@@ -124,7 +124,7 @@ class Universe(Closing):
         return self._handle.find_rank(program, whole_number(rank, "rank", "find_rank", -MAX_INT32, MAX_INT32))
 
     def progress(self) -> None:
-        """Lets the library do pending work. Never blocks."""
+        """Lets the library do pending work. It waits only for a hub that was started again: 20 ms at most."""
         self._handle.progress()
 
     async def ready(self, *things: Thing, timeout: float | None = None) -> Any:
