@@ -1,5 +1,6 @@
-! What programs use that `couplet convert` has made of MPI programs: module couplet, and messages and collective calls
-! that have the arguments of MPI's (subroutine couplet_ported_send for MPI_Send, and so on). An error ends the run.
+! What programs use that `couplet convert` has made of MPI programs: module couplet, and messages, datatypes and
+! collective calls that have the arguments of MPI's (subroutine couplet_ported_send for MPI_Send, and so on). An error
+! ends the run.
 ! Guide: docs/guide/converting-an-mpi-code.md. Tests: tests/convert.
 module couplet_ported
   use couplet
@@ -9,6 +10,7 @@ module couplet_ported
     couplet_ported_universe, couplet_ported_init, couplet_ported_init_thread, couplet_ported_join, &
     couplet_ported_leave, couplet_ported_finalize, couplet_ported_abort, couplet_ported_wtime, &
     couplet_ported_initialized, operator(==), operator(/=)
+  use couplet_ported_datatypes
   use couplet_ported_messages
   use couplet_ported_collectives
   implicit none

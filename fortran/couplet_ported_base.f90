@@ -14,7 +14,7 @@ module couplet_ported_base
   public :: couplet_ported_init, couplet_ported_init_thread, couplet_ported_join, couplet_ported_leave, &
     couplet_ported_finalize, couplet_ported_abort, couplet_ported_wtime, couplet_ported_initialized
   public :: operator(==), operator(/=)
-  public :: finish, need, elements, element_type, bytes_of, block_at, refuse_gaps, default_options
+  public :: finish, need, elements, element_type, is_made, bytes_of, block_at, refuse_gaps, default_options
 
   ! The group that has taken the place of the communicator, and the universe of which it is a part.
   type(couplet_group), save, public, protected :: couplet_world
@@ -150,13 +150,25 @@ contains
   integer(c_int64_t) function elements(count, datatype) result(number)
     integer, intent(in) :: count, datatype
     number = int(count, c_int64_t)
-    if (datatype >= couplet_pairs) number = 2 * number
+    if (is_pair(datatype)) number = 2 * number
+  end function
+
+  ! Tells pairs from element types and from the handles of datatypes, which are larger.
+  logical function is_pair(datatype)
+    integer, intent(in) :: datatype
+    is_pair = datatype >= couplet_pairs .and. datatype < 2 * couplet_pairs
+  end function
+
+  ! Tells datatypes that were made from element types and pairs.
+  logical function is_made(datatype)
+    integer, intent(in) :: datatype
+    is_made = datatype >= 2 * couplet_pairs
   end function
 
   integer(c_int32_t) function element_type(datatype) result(type)
     integer, intent(in) :: datatype
     type = int(datatype, c_int32_t)
-    if (datatype >= couplet_pairs) type = type - couplet_pairs
+    if (is_pair(datatype)) type = type - couplet_pairs
   end function
 
   integer(c_int64_t) function bytes_of(count, datatype) result(bytes)

@@ -7,6 +7,7 @@ module couplet_ported_messages
   use couplet
   use couplet_binding_module, only: c_awaited, c_message, c_send, c_recv, c_isend, c_irecv, c_wait, c_test, c_waitall, &
     c_waitany, c_wait_any
+  use couplet_errors_module, only: refuse
   use couplet_messages_module, only: fill_message, no_message
   use couplet_ported_base
   implicit none
@@ -248,6 +249,8 @@ contains
     integer, intent(out), optional :: ierror
     integer(c_int8_t), allocatable :: sent(:)
     integer(c_int8_t), pointer :: bytes(:)
+    if (is_made(datatype)) call refuse(couplet_error_argument, "sendrecv_replace: it takes no datatype that was made; &
+      &use sendrecv and a second array")
     call c_f_pointer(c_loc(buf), bytes, [bytes_of(count, datatype)])
     allocate (sent, source=bytes)
     call couplet_ported_sendrecv(sent, count, datatype, dest, sendtag, buf, count, datatype, source, recvtag, comm, &
@@ -303,8 +306,14 @@ contains
     integer, intent(in) :: datatype
     integer, intent(out) :: count
     integer, intent(out), optional :: ierror
+    integer(c_int64_t) :: bytes
+    bytes = bytes_of(1, datatype)
     count = couplet_undefined
-    if (mod(status%bytes, bytes_of(1, datatype)) == 0) count = int(status%bytes / bytes_of(1, datatype))
+    if (bytes == 0) then
+      if (status%bytes == 0) count = 0
+    else if (mod(status%bytes, bytes) == 0) then
+      count = int(status%bytes / bytes)
+    end if
     call finish(couplet_ok, ierror)
   end subroutine
 

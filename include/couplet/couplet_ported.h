@@ -9,6 +9,7 @@
 #define COUPLET_COUPLET_PORTED_H
 
 #include <couplet/couplet_ported_base.h>
+#include <couplet/couplet_ported_datatype.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -141,6 +142,7 @@ COUPLET_PORTED int couplet_ported_sendrecv_replace(void* data, int count, couple
                                                    couplet_message* status) {
   const size_t bytes = (size_t)couplet_ported_bytes(count, type);
   void* sent = malloc(bytes > 0 ? bytes : 1);
+  couplet_ported_refuse(couplet_ported_is_made(type), "sendrecv_replace", COUPLET_PORTED_ELEMENTS_ONLY);
   couplet_ported_refuse(sent == NULL, "sendrecv_replace", "there is no memory");
   memcpy(sent, data, bytes);
   couplet_ported_sendrecv(sent, count, type, target, tag, data, count, type, source, result_tag, comm, status);
@@ -160,7 +162,10 @@ COUPLET_PORTED int couplet_ported_iprobe(int source, int tag, couplet_group* com
 
 COUPLET_PORTED int couplet_ported_get_count(const couplet_message* status, couplet_type type, int* count) {
   const uint64_t bytes = couplet_ported_bytes(1, type);
-  *count = status->bytes % bytes == 0 ? (int)(status->bytes / bytes) : COUPLET_UNDEFINED;
+  if (bytes == 0)
+    *count = status->bytes == 0 ? 0 : COUPLET_UNDEFINED;
+  else
+    *count = status->bytes % bytes == 0 ? (int)(status->bytes / bytes) : COUPLET_UNDEFINED;
   return 0;
 }
 

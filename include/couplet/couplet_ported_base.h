@@ -106,12 +106,17 @@ COUPLET_PORTED double couplet_ported_wtime(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Tells pairs from element types and from the handles of datatypes, which are larger. */
+COUPLET_PORTED int couplet_ported_is_pair(couplet_type type) {
+  return type >= COUPLET_PAIRS && type < 2 * COUPLET_PAIRS;
+}
+
 COUPLET_PORTED uint64_t couplet_ported_elements(int count, couplet_type type) {
-  return (uint64_t)count * (type >= COUPLET_PAIRS ? 2 : 1);
+  return (uint64_t)count * (couplet_ported_is_pair(type) ? 2 : 1);
 }
 
 COUPLET_PORTED couplet_type couplet_ported_type(couplet_type type) {
-  return type >= COUPLET_PAIRS ? type - COUPLET_PAIRS : type;
+  return couplet_ported_is_pair(type) ? type - COUPLET_PAIRS : type;
 }
 
 COUPLET_PORTED uint64_t couplet_ported_bytes(int count, couplet_type type) {

@@ -21,6 +21,9 @@ WITHOUT_MPI = [
     ("generic.f90",),
     ("macros.c",),
     ("gather.c",),
+    ("layouts.c",),
+    ("columns.f90",),
+    ("lists.f90",),
 ]
 
 
@@ -29,7 +32,8 @@ def test_without_mpi(workshop, sources: tuple[str, ...]) -> None:
     assert len(workshop.same_results(sources, "--without-mpi")) >= 2
 
 
-@pytest.mark.parametrize("sources", [("halo.f90",), ("ring.c",)], ids=lambda sources: sources[-1])
+@pytest.mark.parametrize("sources", [("halo.f90",), ("ring.c",), ("layouts.c",), ("columns.f90",)],
+                         ids=lambda sources: sources[-1])  # fmt: skip
 def test_mpi_stays_for_other_things(workshop, sources: tuple[str, ...]) -> None:
     workshop.same_results(sources, with_mpi=True)
 

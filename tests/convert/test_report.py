@@ -43,17 +43,50 @@ def test_a_call_that_couplet_does_not_have(convert_text, call: str, reason: str)
     assert f"call {call}" in after
 
 
-def test_a_derived_datatype(convert_text) -> None:
+def test_a_datatype_that_couplet_does_not_have(convert_text) -> None:
     _, problems, _ = convert_text(
         "p.f90",
         body(
-            "call MPI_Type_vector(4, 1, 5, MPI_INTEGER, row, ierr)",
+            "call MPI_Type_create_darray(4, 1, 1, a, a, a, a, MPI_ORDER_C, MPI_INTEGER, row, ierr)",
             "call MPI_Send(a, 1, row, 0, 1, MPI_COMM_WORLD, ierr)",
         ),
     )
     assert len(problems) == 1
-    assert problems[0].startswith("6: MPI_Send: 'row' is used by MPI_Type_vector at ")
-    assert problems[0].endswith("5: derived datatypes: send the elements, packed into an array")
+    assert problems[0].startswith("6: MPI_Send: 'row' is used by MPI_Type_create_darray at ")
+    assert problems[0].endswith("5: Couplet has no such datatype: make it of vectors, blocks or a structure, or send "
+                                "the elements")  # fmt: skip
+
+
+def test_a_datatype_of_messages_that_stay(convert_text) -> None:
+    """A datatype is converted only if a converted message takes it; one that serves both sides is reported."""
+    lines = ["call MPI_Type_vector(4, 1, 5, MPI_INTEGER, row, ierr)", "call MPI_Send(a, 1, row, 0, 1, comm, ierr)"]
+    after, problems, _ = convert_text("p.f90", body(*lines))
+    assert problems == []
+    assert "call MPI_Type_vector(4, 1, 5, MPI_INTEGER, row, ierr)" in after
+    _, problems, _ = convert_text("p.f90", body(*lines, "call MPI_Send(a, 1, row, 0, 1, MPI_COMM_WORLD, ierr)"))
+    assert [problem.partition(":")[0] for problem in problems] == ["5", "7"]
+    assert all("'row' is also used by MPI_Send at " in problem for problem in problems)
+
+
+@pytest.mark.parametrize("call", ["MPI_Bcast(a, 1, row, 0, MPI_COMM_WORLD, ierr)",
+                                  "MPI_Sendrecv_replace(a, 1, row, 0, 1, 0, 1, MPI_COMM_WORLD, ierr)"])  # fmt: skip
+def test_a_call_that_takes_elements_only(convert_text, call: str) -> None:
+    _, problems, _ = convert_text("p.f90", body("call MPI_Type_contiguous(4, MPI_INTEGER, row, ierr)", "call " + call))
+    assert problems == [f"6: {call.partition('(')[0]}: this call of Couplet takes no datatype that was made: send the "
+                        "elements, packed into an array"]  # fmt: skip
+
+
+def test_a_datatype_of_pairs(convert_text) -> None:
+    _, problems, _ = convert_text(
+        "p.f90",
+        body(
+            "call MPI_Type_contiguous(4, MPI_2INTEGER, row, ierr)",
+            "call MPI_Send(a, 1, row, 0, 1, MPI_COMM_WORLD, ierr)",
+        ),
+    )
+    assert problems == [
+        "5: MPI_Type_contiguous: a datatype of Couplet has no pairs: make it of two elements"
+    ]  # fmt: skip
 
 
 def test_a_request_that_two_communicators_share(convert_text) -> None:

@@ -246,6 +246,8 @@ class CReader:
                 self._unite(declared_name(node), node.child_by_field_name("value"), source, scope)
             elif node.type == "initializer_pair":
                 self._unite(node.child_by_field_name("designator"), node.child_by_field_name("value"), source, scope)
+            elif node.type == "binary_expression":
+                self._unite_compared(node, source, scope)
             elif node.type == "return_statement":
                 self._unite_result(node, source, scope)
             elif node.type == "identifier":
@@ -291,6 +293,15 @@ class CReader:
     def _unite(self, left: Node | None, right: Node | None, source: Source, scope: _Scope) -> None:
         first, second = self.symbol_of(left, source, scope), self.symbol_of(right, source, scope)
         if first is not None and second is not None:
+            first.unite(second)
+
+    def _unite_compared(self, node: Node, source: Source, scope: _Scope) -> None:
+        """Handles that are compared are of one kind. Ranks that are compared need not be."""
+        if self.text(node.children[1], source) not in ("==", "!="):
+            return
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        first, second = self.symbol_of(left, source, scope), self.symbol_of(right, source, scope)
+        if first is not None and second is not None and _is_handle(first) and _is_handle(second):
             first.unite(second)
 
     def _unite_result(self, node: Node, source: Source, scope: _Scope) -> None:
@@ -370,7 +381,20 @@ class CReader:
         return self.symbol_of(right if left == below else left, source, scope)
 
 
-MPI_TYPES = ("MPI_Comm", "MPI_Request", "MPI_Status", "MPI_Datatype", "MPI_Op")
+MPI_TYPES = ("MPI_Comm", "MPI_Request", "MPI_Status", "MPI_Datatype", "MPI_Op", "MPI_Aint")
+
+
+def declared_type(declarator: Node, source: Source) -> str | None:
+    """Returns the type that a declaration gives to a declarator."""
+    place: Node | None = declarator
+    while place is not None and place.type not in ("declaration", "parameter_declaration", "field_declaration"):
+        place = place.parent
+    declared = None if place is None else place.child_by_field_name("type")
+    return None if declared is None else source.text_of(declared)
+
+
+def _is_handle(symbol: Symbol) -> bool:
+    return any(declared_type(node, source) in MPI_TYPES for source, node in symbol.declarations)
 
 
 def declared_name(declarator: Node) -> Node | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from couplet.convert.c_reading import MPI_TYPES, CReader
+from couplet.convert.c_reading import MPI_TYPES, CReader, declared_type
 from couplet.convert.calls import (
     C_CONSTANTS,
     C_HANDLE_TYPES,
@@ -173,19 +173,12 @@ class CWriter:
                 self._changes(symbol)
                 for symbol in self.decision.facts.symbols
                 for declarator in symbol.declared_in(self.source)
-                if self._declared_as(declarator, kind) and any(symbol.root().uses.values())
+                if declared_type(declarator, self.source) == kind and any(symbol.root().uses.values())
             }
             if sides == {True} or (self.options.without_mpi and False not in sides):
                 source.replace(node, C_HANDLE_TYPES[kind])
             elif True in sides:
                 self._problem(source, node, "some variables of this type stay MPI; convert this by hand")
-
-    def _declared_as(self, declarator: Node, kind: str) -> bool:
-        place: Node | None = declarator
-        while place is not None and place.type not in ("declaration", "parameter_declaration", "field_declaration"):
-            place = place.parent
-        declared = None if place is None else place.child_by_field_name("type")
-        return declared is not None and self.source.text_of(declared) == kind
 
     # ---- the process: joining, leaving, and programs without MPI ----
 

@@ -6,8 +6,8 @@ for each argument is all that is needed. Tests: tests/convert.
 
 from __future__ import annotations
 
-# Roles: comm, newcomm, request, requests, status, statuses, type, op, rank and tag are things that have another type or
-# other constants in Couplet. "-" is a value or a buffer that stays what it is.
+# Roles: comm, newcomm, request, requests, status, statuses, type, types, newtype, op, rank and tag are things that have
+# another type or other constants in Couplet. "-" is a value or a buffer that stays what it is.
 _TABLE = """
 send:             - - type rank tag comm
 rsend:            - - type rank tag comm
@@ -46,6 +46,21 @@ comm_size:        comm -
 comm_split:       comm - - newcomm
 comm_dup:         comm newcomm
 comm_free:        comm
+type_contiguous:            - type newtype
+type_vector:                - - - type newtype
+type_create_hvector:        - - - type newtype
+type_indexed:               - - - type newtype
+type_create_indexed_block:  - - - type newtype
+type_create_hindexed:       - - - type newtype
+type_create_hindexed_block: - - - type newtype
+type_create_struct:         - - - types newtype
+type_create_subarray:       - - - - - type newtype
+type_create_resized:        type - - newtype
+type_dup:                   type newtype
+type_commit:                type
+type_free:                  type
+type_size:                  type -
+type_get_extent:            type - -
 """
 # The collective calls that also have a form that does not wait.
 _WITH_REQUEST = (
@@ -70,6 +85,12 @@ PORTED = {name: "couplet_ported_" + name.removeprefix("mpi_") for name in ROLES}
     "mpi_irsend": "couplet_ported_isend",
 }
 
+# The calls that send and receive items of datatypes that were made (mpi_type_vector, ...).
+TAKES_MADE_TYPES = frozenset(
+    {"mpi_send", "mpi_rsend", "mpi_recv", "mpi_isend", "mpi_irsend", "mpi_irecv", "mpi_sendrecv", "mpi_get_count"}
+    | {name for name in ROLES if name.startswith("mpi_type_")}
+)
+
 # Calls that begin and end a program, or belong to none of the communicators: they stay MPI if MPI stays.
 PROCESS_CALLS = {
     "mpi_init": "couplet_ported_init",
@@ -78,6 +99,9 @@ PROCESS_CALLS = {
     "mpi_initialized": "couplet_ported_initialized",
     "mpi_abort": "couplet_ported_abort",
     "mpi_wtime": "couplet_ported_wtime",
+    "mpi_get_address": "couplet_ported_get_address",
+    "mpi_aint_add": "couplet_ported_aint_add",
+    "mpi_aint_diff": "couplet_ported_aint_diff",
 }
 
 _IN_PLACE = {
@@ -86,7 +110,14 @@ _IN_PLACE = {
 NOT_IN_PLACE = frozenset(_IN_PLACE)
 
 _NOT_THERE = (
-    ("mpi_type_", "derived datatypes: send the elements, packed into an array"),
+    ("mpi_type_", "Couplet has no such datatype: make it of vectors, blocks or a structure, or send the elements"),
+    ("mpi_type_hvector", "MPI 3 no longer has it: use MPI_Type_create_hvector"),
+    ("mpi_type_hindexed", "MPI 3 no longer has it: use MPI_Type_create_hindexed"),
+    ("mpi_type_struct", "MPI 3 no longer has it: use MPI_Type_create_struct"),
+    ("mpi_type_extent", "MPI 3 no longer has it: use MPI_Type_get_extent"),
+    ("mpi_type_lb", "MPI 3 no longer has it: use MPI_Type_get_extent"),
+    ("mpi_type_ub", "MPI 3 no longer has it: use MPI_Type_get_extent"),
+    ("mpi_address", "MPI 3 no longer has it: use MPI_Get_address"),
     ("mpi_pack", "packed messages: send the elements, as an array of one type each"),
     ("mpi_unpack", "packed messages: receive the elements, as an array of one type each"),
     ("mpi_win_", "one-sided communication: use messages, or an area of Couplet"),
@@ -135,6 +166,7 @@ def why_not(name: str) -> str:
     return "Couplet has no such call"
 
 
+PAIR_TYPES = frozenset({"MPI_2INT", "MPI_2INTEGER", "MPI_2REAL", "MPI_2DOUBLE_PRECISION"})
 FORTRAN_TYPES = {
     "MPI_INTEGER": "couplet_int32", "MPI_INTEGER1": "couplet_int8", "MPI_INTEGER2": "couplet_int16",
     "MPI_INTEGER4": "couplet_int32", "MPI_INTEGER8": "couplet_int64", "MPI_REAL": "couplet_real32",
@@ -172,6 +204,8 @@ FORTRAN_CONSTANTS = (
         "MPI_COMM_WORLD": "couplet_world", "MPI_COMM_NULL": "couplet_null_group", "MPI_PROC_NULL": "couplet_null_rank",
         "MPI_ANY_SOURCE": "couplet_any_source", "MPI_ANY_TAG": "couplet_any_tag", "MPI_IN_PLACE": "couplet_in_place",
         "MPI_REQUEST_NULL": "couplet_null_request", "MPI_UNDEFINED": "couplet_undefined", "MPI_SUCCESS": "couplet_ok",
+        "MPI_DATATYPE_NULL": "couplet_null_type", "MPI_ORDER_C": "couplet_order_c",
+        "MPI_ORDER_FORTRAN": "couplet_order_fortran", "MPI_ADDRESS_KIND": "couplet_address_kind",
     }
 )  # fmt: skip
 C_CONSTANTS = (
@@ -181,18 +215,19 @@ C_CONSTANTS = (
         "MPI_COMM_WORLD": "couplet_world", "MPI_COMM_NULL": "NULL", "MPI_PROC_NULL": "COUPLET_NULL_RANK",
         "MPI_ANY_SOURCE": "COUPLET_ANY_SOURCE", "MPI_ANY_TAG": "COUPLET_ANY_TAG", "MPI_IN_PLACE": "COUPLET_IN_PLACE",
         "MPI_REQUEST_NULL": "NULL", "MPI_UNDEFINED": "COUPLET_UNDEFINED", "MPI_SUCCESS": "COUPLET_OK",
-        "MPI_STATUS_IGNORE": "NULL", "MPI_STATUSES_IGNORE": "NULL",
+        "MPI_STATUS_IGNORE": "NULL", "MPI_STATUSES_IGNORE": "NULL", "MPI_DATATYPE_NULL": "COUPLET_NULL_TYPE",
+        "MPI_ORDER_C": "COUPLET_ORDER_C", "MPI_ORDER_FORTRAN": "COUPLET_ORDER_FORTRAN",
     }
 )  # fmt: skip
 # Constants of programs without MPI only.
 FORTRAN_PROCESS_CONSTANTS = {f"MPI_THREAD_{name}": f"couplet_thread_{name.lower()}" for name in _THREADS}
 C_PROCESS_CONSTANTS = {f"MPI_THREAD_{name}": f"COUPLET_THREAD_{name}" for name in _THREADS}
 # They have the same meaning in both, and stay as long as MPI does.
-NEUTRAL = frozenset({"MPI_SUCCESS", "MPI_UNDEFINED"})
+NEUTRAL = frozenset({"MPI_SUCCESS", "MPI_UNDEFINED", "MPI_ADDRESS_KIND"})
 IGNORED_STATUS = frozenset({"MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE"})
 STATUS_FIELDS = {"MPI_SOURCE": "source", "MPI_TAG": "tag"}
 FORTRAN_HANDLES = {"comm": "type(couplet_group)", "request": "type(couplet_request)", "status": "type(couplet_message)"}
 C_HANDLE_TYPES = {
     "MPI_Comm": "couplet_ported_comm", "MPI_Request": "couplet_ported_request", "MPI_Status": "couplet_message",
-    "MPI_Datatype": "couplet_type", "MPI_Op": "couplet_operation",
+    "MPI_Datatype": "couplet_type", "MPI_Op": "couplet_operation", "MPI_Aint": "ptrdiff_t",
 }  # fmt: skip

@@ -7,13 +7,15 @@ from couplet.convert.calls import (
     FORTRAN_CONSTANTS,
     NEUTRAL,
     NOT_IN_PLACE,
+    PAIR_TYPES,
     PROCESS_CALLS,
     ROLES,
+    TAKES_MADE_TYPES,
     why_not,
 )
 from couplet.convert.model import Call, Constant, Facts, Finding, Options, Passed, Symbol, Use
 
-_HANDLES = ("comm", "newcomm", "request", "requests", "status", "statuses", "type", "op")
+_HANDLES = ("comm", "newcomm", "request", "requests", "status", "statuses", "type", "types", "newtype", "op")
 _SPECIAL = ("comm", "request", "status")  # their variables get another type
 _UNTOUCHED = ("mpi_comm_rank", "mpi_comm_size")
 
@@ -107,9 +109,10 @@ class Decision:
         self._look_at_kept_communicators()
 
     def _give_null_handles(self) -> None:
-        """Without MPI, a variable that is only set to no request, or to no communicator, changes its type, too."""
+        """Without MPI, a variable that is only set to no request, communicator or datatype changes its type, too."""
+        roles = {"MPI_REQUEST_NULL": "request", "MPI_COMM_NULL": "comm", "MPI_DATATYPE_NULL": "type"}
         for constant in self.facts.constants:
-            role = {"MPI_REQUEST_NULL": "request", "MPI_COMM_NULL": "comm"}.get(constant.name)
+            role = roles.get(constant.name)
             if role is not None and constant.symbol is not None:
                 self._give_role(constant.symbol, role)
                 self._mark(constant.symbol, "couplet", Use(constant.name, str(constant.source.path), 0))
@@ -127,9 +130,17 @@ class Decision:
         )
         if handles:
             return any(each.symbol is not None and each.symbol.is_couplet for each in handles)
+        if call.name.startswith("mpi_type_") and call.name in ROLES:
+            return self.options.without_mpi or self._is_of_couplet(call)
         if call.name in PROCESS_CALLS or call.name in ROLES:
             return False
         return any(self._is_ours(argument.constant, argument.symbol) for argument in call.arguments)
+
+    @staticmethod
+    def _is_of_couplet(call: Call) -> bool:
+        """Whether a datatype that a call makes, prepares or frees is that of a message of Couplet."""
+        handles = call.of_role("newtype") or call.of_role("type")
+        return any(each.symbol is not None and each.symbol.is_couplet for each in handles)
 
     def _is_ours(self, constant: str | None, symbol: Symbol | None) -> bool:
         """Whether an argument of an unknown call is the communicator, or a request that Couplet would have made."""
@@ -178,7 +189,7 @@ class Decision:
 
     @staticmethod
     def _give_role(symbol: Symbol, role: str) -> None:
-        plain = {"newcomm": "comm", "requests": "request", "statuses": "status"}
+        plain = {"newcomm": "comm", "requests": "request", "statuses": "status", "newtype": "type", "types": "type"}
         symbol.root().roles.add(plain.get(role, role))
 
     # ---- reasons ----
@@ -224,7 +235,11 @@ class Decision:
             )
         if call.name in NOT_IN_PLACE and any(each.constant == "MPI_IN_PLACE" for each in call.arguments):
             return "MPI_IN_PLACE is not possible for this call of Couplet; use a second array"
+        if self._takes_made_type(call):
+            return "this call of Couplet takes no datatype that was made: send the elements, packed into an array"
         for argument in call.arguments:
+            if call.name.startswith("mpi_type_") and argument.constant in PAIR_TYPES:
+                return "a datatype of Couplet has no pairs: make it of two elements"
             if argument.constant is not None and argument.role in ("type", "op") and argument.constant not in names:
                 return f"Couplet has no {'type' if argument.role == 'type' else 'operation'} {argument.constant}"
             if argument.constant == "MPI_BOTTOM":
@@ -233,12 +248,20 @@ class Decision:
                 return "the communicator is not a variable"
         return self._undeclared(call)
 
+    def _takes_made_type(self, call: Call) -> bool:
+        """Whether a call that takes element types only is given a datatype that was made."""
+        if call.name in TAKES_MADE_TYPES:
+            return False
+        made = {each.symbol.root() for maker in self.facts.calls if maker.chosen
+                for each in maker.of_role("newtype") if each.symbol is not None}  # fmt: skip
+        return any(each.symbol is not None and each.symbol.root() in made for each in call.of_role("type"))
+
     def _undeclared(self, call: Call) -> str | None:
         for argument in call.arguments:
             symbol = argument.symbol
             if symbol is None or symbol.root() in self.dropped_statuses or argument.role not in _HANDLES:
                 continue
-            if argument.role in ("type", "op"):
+            if argument.role in ("type", "types", "newtype", "op"):
                 if symbol.declared is None and call.source.language == "fortran":
                     return f"it is not known what '{symbol.name}' is; give the file that declares it, too"
             elif symbol.declared is None:
@@ -266,7 +289,7 @@ class Decision:
         if (
             symbol is not None
             and not symbol.root().uses["mpi"]
-            and constant.name.endswith(("REQUEST_NULL", "COMM_NULL"))
+            and constant.name.endswith(("REQUEST_NULL", "COMM_NULL", "DATATYPE_NULL"))
         ):
             return False  # its variable is used by no call, and keeps its type
         if symbol is not None and symbol.root().uses["mpi"]:

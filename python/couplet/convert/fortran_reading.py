@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 PROCEDURES = ("subroutine", "function", "module_procedure")
 UNITS = (*PROCEDURES, "program", "module", "submodule", "block_data")
-_KEYWORDS = {"datatype": "type", "sendtype": "type", "recvtype": "type", "comm": "comm", "request": "request"}
+_KEYWORDS = {
+    "datatype": "type", "sendtype": "type", "recvtype": "type", "oldtype": "type", "newtype": "newtype",
+    "array_of_types": "types", "comm": "comm", "request": "request",
+}  # fmt: skip
 
 _WITHOUT_SCOPES = ("assignment_statement", "subroutine_call", "variable_declaration", "comment")
 _FIELDS = ("MPI_SOURCE", "MPI_TAG", "MPI_ERROR")
