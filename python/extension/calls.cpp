@@ -5,11 +5,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -78,6 +80,12 @@ Refusal refusal_of(const nb::python_error& error) {
   return {status, nb::cast<std::string>(nb::str(value))};
 }
 
+namespace {
+
+constexpr std::size_t swept_at_once = 16;  // so that a call that drops its request costs the same however many did
+
+}  // namespace
+
 UniverseState::~UniverseState() {
   for (Parked& entry : parked) {
     static_cast<void>(entry.buffer.release());
@@ -92,7 +100,9 @@ void UniverseState::sweep() {
     return;
   }
   // Other threads may come meanwhile, and drop requests of their own.
-  std::vector<Parked> tested = std::exchange(parked, {});
+  const auto last = parked.begin() + static_cast<std::ptrdiff_t>(std::min(parked.size(), swept_at_once));
+  std::vector<Parked> tested(std::make_move_iterator(parked.begin()), std::make_move_iterator(last));
+  parked.erase(parked.begin(), last);
   static_cast<void>(unlocked([&] {
     for (Parked& entry : tested) {
       int32_t done = 0;
@@ -103,7 +113,11 @@ void UniverseState::sweep() {
   // A request that has failed is complete, too. A test that has failed, as while another thread leaves, says nothing.
   std::vector<Parked> complete;
   for (Parked& entry : tested) {
-    (entry.request == nullptr ? complete : parked).push_back(std::move(entry));
+    if (entry.request == nullptr) {
+      complete.push_back(std::move(entry));
+    } else {
+      parked.push_back(std::move(entry));
+    }
   }
 }
 
@@ -316,6 +330,19 @@ nb::object readable(nb::handle object) {
 }
 
 }  // namespace
+
+nb::object held_memory(nb::handle object) {
+  const bool is_array = PyObject_HasAttrString(object.ptr(), "__dlpack__") != 0;
+  if (is_array || PyObject_CheckBuffer(object.ptr()) == 0) {
+    return nb::borrow(object);  // a reference is enough: an array that has one is not resized
+  }
+  nb::object view = nb::steal(PyMemoryView_FromObject(object.ptr()));
+  if (!view.is_valid()) {
+    PyErr_Clear();
+    return nb::borrow(object);
+  }
+  return view;
+}
 
 Memory read_only_memory(nb::handle object, const char* verb) {
   nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> array;

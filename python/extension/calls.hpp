@@ -16,6 +16,7 @@
 #include <nanobind/stl/string.h>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -83,8 +84,8 @@ struct UniverseState {
   couplet_universe* handle = nullptr;
   bool multiple_threads = false;
   std::atomic<bool> in_use = false;
-  std::atomic<int> callbacks = 0;  ///< of coalesced rounds that are running
-  std::vector<Parked> parked;
+  std::atomic<int> callbacks = 0;   ///< of coalesced rounds that are running
+  std::deque<Parked> parked;        ///< those that were not tested for longest come first
   std::vector<nb::object> exposed;  ///< the arrays of areas, until the areas are closed
 
   UniverseState() = default;
@@ -92,8 +93,8 @@ struct UniverseState {
   UniverseState& operator=(const UniverseState&) = delete;
   /// Gives up the buffers of a universe that was never left, since the library may still write into them.
   ~UniverseState();
-  /// Frees the buffers of dropped requests that are complete by now. The caller holds the GIL, which is released
-  /// meanwhile.
+  /// Tests some of the dropped requests, and frees the buffers of those that are complete by now. The caller holds the
+  /// GIL, which is released meanwhile.
   void sweep();
 };
 
@@ -255,6 +256,9 @@ struct Memory {
 };
 Memory read_only_memory(nb::handle object, const char* verb);
 Memory writable_memory(nb::handle object, const char* verb);
+/// Returns what has to be kept so that the memory of the object stays where it is: the object, or a view that stops a
+/// bytearray from growing or being cleared.
+nb::object held_memory(nb::handle object);
 /// A type that was made for one call.
 class MadeType {
  public:

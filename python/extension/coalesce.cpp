@@ -185,8 +185,9 @@ uint32_t declare(Coalesce& coalesce, int32_t client, nb::handle array, const Req
                : couplet_coalesce_receive_box(open, client, &request, loose.memory.data, loose.memory.type, dimensions,
                                               shape.data(), strides.data(), start.data(), shape.data(), &number);
   });
-  coalesce.state->exposed.push_back(nb::borrow(array));
-  coalesce.arrays.push_back(nb::borrow(array));
+  nb::object kept = held_memory(array);
+  coalesce.state->exposed.push_back(kept);
+  coalesce.arrays.push_back(std::move(kept));
   return number;
 }
 

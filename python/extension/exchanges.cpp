@@ -58,7 +58,7 @@ uint32_t Exchange::add(nb::handle array, const EdgeTerms& terms, bool sends) {
                                                 shape.data(), strides.data(), start.data(), shape.data(), &number);
   });
   check(outcome, verb);
-  nb::object kept = nb::borrow(array);
+  nb::object kept = held_memory(array);
   state->exposed.push_back(kept);
   arrays.push_back(std::move(kept));
   return number;
@@ -86,7 +86,7 @@ uint32_t Exchange::add_list(nb::handle array, const std::vector<int64_t>& indice
                                                  indices.size(), &number);
   });
   check(outcome, verb);
-  nb::object kept = nb::borrow(array);
+  nb::object kept = held_memory(array);
   state->exposed.push_back(kept);
   arrays.push_back(std::move(kept));
   return number;

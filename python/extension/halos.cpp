@@ -89,7 +89,7 @@ void Halo::add(nb::handle array, const HaloTerms& terms) {
     ++dimension;
   }
   check(unlocked([&] { return couplet_halo_add(halo, &field); }), "add");
-  nb::object kept = nb::borrow(array);
+  nb::object kept = held_memory(array);
   state->exposed.push_back(kept);
   arrays.push_back(std::move(kept));
 }

@@ -68,7 +68,7 @@ std::unique_ptr<Request> Group::isend(nb::handle buffer, int32_t target, int32_t
   const Use use(state, "isend");
   state->sweep();
   couplet_group* const group = open_handle("isend");
-  auto request = std::make_unique<Request>(state, nb::borrow(buffer));
+  auto request = std::make_unique<Request>(state, held_memory(buffer));
   request->element_bytes = own.element_bytes;
   const Outcome outcome = unlocked(
       [&] { return couplet_isend(group, memory.data, memory.count, memory.type, target, tag, &request->handle); });
@@ -83,7 +83,7 @@ std::unique_ptr<Request> Group::irecv(nb::handle buffer, int32_t source, int32_t
   const Use use(state, "irecv");
   state->sweep();
   couplet_group* const group = open_handle("irecv");
-  auto request = std::make_unique<Request>(state, nb::borrow(buffer));
+  auto request = std::make_unique<Request>(state, held_memory(buffer));
   request->element_bytes = own.element_bytes;
   const Outcome outcome = unlocked(
       [&] { return couplet_irecv(group, memory.data, memory.count, memory.type, source, tag, &request->handle); });
