@@ -14,7 +14,7 @@ module couplet_coalesce_module
   private
   public :: couplet_communications_manager, couplet_step_manager, open_step_manager
 
-  ! What moves the requests of all clients.
+  ! The base of couplet_step_manager: it takes what clients send and receive.
   type :: couplet_communications_manager
     type(c_ptr) :: handle = c_null_ptr
   contains
@@ -34,7 +34,7 @@ module couplet_coalesce_module
     procedure :: timeline => manager_timeline
   end type
 
-  ! What runs the rounds. call group%create_step_manager(name, manager [, ...]) makes it.
+  ! Runs the rounds. call group%create_step_manager(name, manager [, ...]) makes it.
   type, extends(couplet_communications_manager) :: couplet_step_manager
     type(entry_of_client), pointer, private :: entries => null()
   contains

@@ -70,9 +70,18 @@ contains
     integer(int32), intent(in) :: of
     integer, intent(out), optional :: ierr
     integer(c_int64_t) :: extents(size(sizes)), lengths(size(subsizes)), starts(size(first))
+    character(len=160) :: text
+    integer :: d
     if (are_unlike(size(sizes), size(subsizes), "create_subarray", ierr)) return
     if (are_unlike(size(sizes), size(first), "create_subarray", ierr)) return
     if (is_negative(minval([sizes, subsizes, first - 1, 0]), "create_subarray", ierr)) return
+    do d = 1, size(sizes)
+      if (int(first(d), int64) + subsizes(d) - 1 <= sizes(d)) cycle
+      write (text, "(4(a, i0))") "create_subarray: dimension ", d, " of the array has ", sizes(d), &
+        " items, and the part has ", subsizes(d), " from the index ", first(d)
+      call refuse(couplet_error_argument, trim(text), ierr)
+      return
+    end do
     extents = int(sizes(size(sizes):1:-1), c_int64_t)
     lengths = int(subsizes(size(subsizes):1:-1), c_int64_t)
     starts = int(first(size(first):1:-1), c_int64_t) - 1

@@ -170,8 +170,8 @@ COUPLET_API couplet_status couplet_halo_end(couplet_halo* halo, double timeout_s
  * Ownership: the text is valid until the halo is closed. */
 COUPLET_API couplet_status couplet_halo_method(couplet_halo* halo, const char** method);
 
-/* Gives a table of the methods: the time of each in the trials, and why others were left out. `text` gets at most
- * `bytes` bytes with the final 0, and `needed`, which may be NULL, how many it takes.
+/* Gives a table of the methods: the time of each in the trials, and why others were left out. Writes at most
+ * `bytes` bytes to `text`, with the final 0. `needed`, which may be NULL, gets the size of the whole text.
  * COUPLET_ERROR_LIMIT: `bytes` is too small. */
 COUPLET_API couplet_status couplet_halo_explain(couplet_halo* halo, char* text, size_t bytes, size_t* needed);
 

@@ -438,7 +438,10 @@ class Collectives:
         given = contiguous(array, "array", "alltoall")
         members = max(self._members(), 1)
         if given.ndim == 0 or given.shape[0] % members != 0:
-            raise ShapeError(f"alltoall: the array has the shape {given.shape}, and {members} blocks are needed")
+            raise ShapeError(
+                f"alltoall: the first dimension of the array must be a multiple of {members}, the number of members; "
+                f"its shape is {given.shape}"
+            )
         out = np.empty_like(given)
         return _Given(given, out, count=given.size // members)
 

@@ -220,7 +220,7 @@ bool is_usable(const Handle* handle) {
 // Returns ok if the handle can be used now.
 inline Status usable(const couplet_universe* handle, const char* function) {
   if (handle == nullptr || handle->kind != HandleKind::universe) [[unlikely]] {
-    return fail(Code::argument, "{}: the universe handle is NULL or was left", function);
+    return fail(Code::argument, "{}: the universe handle is NULL, or this universe was left", function);
   }
   if (handle->fork_generation != os::fork_generation()) [[unlikely]] {
     return fail(Code::forked, "{}: the universe was joined before fork(); only the parent may use it", function);

@@ -52,7 +52,8 @@ couplet_status on_requests(int32_t count, couplet_request** requests, const char
       }
       couplet_universe* owner = owner_of(requests[index]);
       if (universe != nullptr && owner != universe) {
-        return fail(Code::argument, "{}: request {} belongs to another universe", function, index);
+        return fail(Code::argument, "{}: requests[{}] belongs to another universe than the requests before it",
+                    function, index);
       }
       universe = owner;
     }

@@ -182,8 +182,12 @@ Result<series::FieldSpecification> field_of(const couplet_series_field& field, c
                 COUPLET_MAX_DIMENSIONS);
   }
   specification.shape.assign(field.shape, field.shape + field.dimensions);
-  if (field.box_count < 0 || (field.start == nullptr && field.stop == nullptr && field.box_count > 1)) {
-    return fail(Code::argument, "{}: {} boxes without start and stop", where, field.box_count);
+  if (field.box_count < 0) {
+    return fail(Code::argument, "{}: box_count must be at least 0, not {}", where, field.box_count);
+  }
+  if (field.start == nullptr && field.stop == nullptr && field.box_count > 1) {
+    return fail(Code::argument, "{}: start and stop are NULL, and box_count is {}; that is possible for one box only",
+                where, field.box_count);
   }
   for (std::int32_t box = 0; box < field.box_count; ++box) {
     const std::ptrdiff_t at = std::ptrdiff_t{box} * field.dimensions;

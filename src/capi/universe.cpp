@@ -36,7 +36,7 @@ constexpr double threads_timeout_s = 5;
 Status join(const char* program, const couplet_join_options* given, couplet_universe** universe) {
   COUPLET_TRY(capi::given(universe, "couplet_join", "universe"));
   COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_join_options_init, "couplet_join"));
-  couplet::universe::JoinWishes mine;
+  couplet::universe::JoinRequest mine;
   mine.program = program == nullptr ? "" : program;
   mine.rank = options.rank;
   mine.size = options.size;

@@ -231,7 +231,7 @@ void ChannelTable::enter_group(Entry& entry) noexcept {
     group.members.push_back(&entry);
     entry.group = &group;
   } catch (const std::bad_alloc&) {
-    wish_lost_ = true;
+    move_lost_ = true;
   }
 }
 
@@ -298,8 +298,8 @@ void ChannelTable::after_walk() {
   }
   close_holes(memory_);
   close_holes(sockets_);
-  if (wish_lost_) [[unlikely]] {
-    wish_lost_ = false;
+  if (move_lost_) [[unlikely]] {
+    move_lost_ = false;
     for (const auto& entry : entries_) {
       enter_group(*entry);
     }

@@ -178,7 +178,7 @@ class ChannelTable {
   int polling_ = 0;
   bool lanes_wanted_ = false;
   // There was no memory to note which channel wants a poll, so all are to be polled.
-  bool wish_lost_ = false;
+  bool move_lost_ = false;
 };
 
 }  // namespace couplet::channel

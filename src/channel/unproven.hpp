@@ -59,7 +59,7 @@ class Unproven {
    public:
     void add(const Source& source, Order order, Id id);
     void remove(const Source& source, Order order);
-    // Returns the oldest caller of the address that has the most.
+    // Returns the oldest caller of the address that has the most callers.
     [[nodiscard]] std::optional<Id> first() const;
 
    private:

@@ -10,7 +10,7 @@ namespace {
 // Half of the tag of an edge is the number of its client.
 constexpr int client_shift = 32;
 
-// The round of the new plan in which a request first takes part: its rounds go on as if the plan had not changed.
+// Returns the offset of a request in the plan that begins with from_round, so that its rounds go on as before.
 std::uint64_t offset_from(std::uint64_t from_round, std::uint64_t every, std::uint64_t offset) {
   if (offset >= from_round) return offset - from_round;
   const std::uint64_t past = (from_round - offset) % every;

@@ -82,7 +82,7 @@ void Mailbox::watch() noexcept {
   }
   if (request_ == nullptr) return;
   courier_.watch(*request_);
-  // All others are lost or have left: this end is no notice.
+  // The receive failed since all others are lost or have left: no notice has come.
   if (request_->done && !request_->status.ok()) is_over_ = !courier_.end(request_).ok();
 }
 

@@ -394,8 +394,9 @@ void Connections::tick(std::uint64_t now_ns) {
       begin_walk(id, peer, Purpose::first);
     } else if (peer.absent && never_told) {
       peer.absent = false;
-      lost(id, fail(Code::peer_lost, "no connection to {}: where it is was not known when the hub went away: {}",
-                    membership_.peer_name(id), membership_.hub().text()));
+      lost(id,
+           fail(Code::peer_lost, "no connection to {}: the hub was lost before it had told where this process is: {}",
+                membership_.peer_name(id), membership_.hub().text()));
     }
     if (peer.walk) {
       waiting.push_back(id);

@@ -112,7 +112,7 @@ std::array<Half, 2> Inbox::halves(const InboxPlace& place) const noexcept {
 
 Status Invitation::fits(const Port& port) const {
   if (build != methods_build) {
-    return fail(Code::version, "its build is '{}', not '{}'", build, methods_build);
+    return fail(Code::version, "the peer's library is build '{}', and this one is '{}'", build, methods_build);
   }
   const std::uint64_t data_bytes = place.message_bytes <= max_line_bytes ? 0 : rounded(place.message_bytes);
   const std::uint64_t halves_bytes = port.sends ? 2 * (place_bytes + data_bytes) : 0;

@@ -38,7 +38,8 @@ Result<std::uint32_t> Halo::add(Field field) {
 }
 
 Result<std::uint32_t> Halo::add_to_lists(Field field) {
-  if (!exchange_.method().empty()) return fail(Code::state, "{}: a field is added while it is frozen", title());
+  if (!exchange_.method().empty())
+    return fail(Code::state, "{}: the halo is frozen; add all fields before freeze", title());
   if (Status checked = check_list_field(lists_, field); !checked.ok()) {
     const Status why = checked.within(title());
     refuse(why);

@@ -92,7 +92,7 @@ class Transport {
   // Returns the contact of this process.
   [[nodiscard]] virtual Contact contact() const = 0;
   // Returns the name under which processes publish the contact that this transport dials. A transport whose processes
-  // meet over another one has that one's name.
+  // find each other over another one has that one's name.
   [[nodiscard]] virtual std::string_view contact_name() const noexcept { return name(); }
   // Says whether lanes of this transport can end while both processes are alive, so that the peer may be dialed again.
   [[nodiscard]] virtual bool may_break() const noexcept = 0;

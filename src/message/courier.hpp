@@ -71,8 +71,8 @@ class Courier {
   // if only its envelope has come.
   [[nodiscard]] std::span<const std::byte> arrived(channel::PeerId peer, std::uint32_t context,
                                                    std::int32_t tag) const noexcept;
-  // Drops what has arrived from the peer in a context that has ended, and what still arrives. Its senders are told that
-  // their messages are not needed.
+  // Drops what has arrived from the peer in a context that has ended, and what any peer sends in it later. A sender
+  // that has offered a large message is told that it is not needed.
   void drop(channel::PeerId peer, std::uint32_t context) noexcept;
   // How often the peer was lost so far; without a peer: how often any was.
   [[nodiscard]] std::uint64_t losses(std::optional<channel::PeerId> peer = std::nullopt) const noexcept;

@@ -36,7 +36,7 @@ class Sending {
   bool send_at_once(Flow& flow, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes);
   // Starts a request; an error, or an exception, means that it was never made.
   Status begin(Request& request);
-  // The receiver asks for the pieces of a message that was offered, under this cookie.
+  // Sends the pieces of a message that was offered. The receiver has asked for them under this cookie.
   void send_pieces(Request& request, std::uint64_t peer_cookie) noexcept;
 
  private:

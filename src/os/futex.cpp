@@ -36,14 +36,14 @@ FutexWait futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expec
   }
 }
 
-void futex_wait_any(std::span<const FutexWish> wishes, std::uint64_t timeout_ns) noexcept {
+void futex_wait_any(std::span<const FutexWord> waits, std::uint64_t timeout_ns) noexcept {
   constexpr std::uint64_t second_ns = 1'000'000'000;
 #ifdef SYS_futex_waitv
-  std::array<futex_waitv, max_futex_wishes> words{};
-  const std::size_t count = std::min(wishes.size(), words.size());
+  std::array<futex_waitv, max_futex_waits> words{};
+  const std::size_t count = std::min(waits.size(), words.size());
   for (std::size_t index = 0; index < count; ++index) {
-    words[index].val = wishes[index].expected;
-    words[index].uaddr = reinterpret_cast<std::uintptr_t>(wishes[index].word);
+    words[index].val = waits[index].expected;
+    words[index].uaddr = reinterpret_cast<std::uintptr_t>(waits[index].word);
     words[index].flags = FUTEX_32;
   }
   timespec until{};

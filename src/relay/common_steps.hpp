@@ -14,7 +14,7 @@ class Subscription;
 
 class CommonSteps {
  public:
-  // What is left out is merged beyond so many ranges, the oldest ones first.
+  // If more ranges than this are left out, the two oldest ones are merged.
   static constexpr std::size_t max_ranges = 64;
 
   // `activation` outlives this object.

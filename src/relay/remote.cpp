@@ -29,7 +29,7 @@ std::vector<layout::Box> boxes_of_part(const std::vector<layout::Box>& wanted,
 
 // Returns the geometry of local slots for what is wanted of a part.
 wire::SeriesGeometry geometry_of(const universe::SeriesRecord& record, std::size_t part,
-                                 const std::vector<series::FieldWish>& wishes) {
+                                 const std::vector<series::FieldSelection>& selections) {
   std::vector<wire::SeriesField> fields;
   for (std::size_t index = 0; index < record.fields.size(); ++index) {
     const auto& field = record.fields[index];
@@ -38,7 +38,7 @@ wire::SeriesGeometry geometry_of(const universe::SeriesRecord& record, std::size
   wire::SeriesGeometry geometry;
   geometry.name = record.name;
   geometry.program = record.program;
-  geometry.fields = series::cut_fields(fields, wishes);
+  geometry.fields = series::cut_fields(fields, selections);
   geometry.slot_count = 1;
   geometry.reader_entries = local_reader_entries;
   geometry.writer_peer = record.parts[part].writer;
@@ -70,35 +70,36 @@ Result<channel::PeerId> Remote::server_of(const universe::SeriesRecord& record, 
 
 // Returns the number of slots. The slots of all parts from other nodes share buffer_bytes. 0: they cannot hold one
 // step.
-std::uint64_t Remote::slots_for(const universe::SeriesRecord& record, const series::PartWish& wish) const {
+std::uint64_t Remote::slots_for(const universe::SeriesRecord& record, const series::PartSelection& selection) const {
   std::uint64_t stride = 0;
   for (std::size_t part = 0; part < record.parts.size(); ++part) {
-    auto geometry = geometry_of(record, part, wish.fields);
+    auto geometry = geometry_of(record, part, selection.fields);
     if (record.parts[part].node != environment_.node() && wire::place_series(geometry).ok()) {
       stride += geometry.slot_stride;
     }
   }
-  if (wish.buffer_bytes > 0) {
-    return std::min(wish.buffer_bytes / std::max(stride, wire::series_page_bytes), record.slots);
+  if (selection.buffer_bytes > 0) {
+    return std::min(selection.buffer_bytes / std::max(stride, wire::series_page_bytes), record.slots);
   }
   const std::uint64_t fitting = options_.buffer_bytes / std::max(stride, wire::series_page_bytes);
   return std::clamp<std::uint64_t>(fitting, std::min<std::uint64_t>(2, record.slots), record.slots);
 }
 
 Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRecord& record, std::size_t part,
-                                                        const series::PartWish& wish, std::uint64_t deadline_ns) {
+                                                        const series::PartSelection& selection,
+                                                        std::uint64_t deadline_ns) {
   const auto& described = record.parts[part];
   const auto title = title_of(record, part);
-  const std::uint64_t slots = slots_for(record, wish);
+  const std::uint64_t slots = slots_for(record, selection);
   if (slots == 0) {
     return fail(Code::limit, "{}: buffer_bytes is {}, which does not hold one step of this reader's box", title,
-                wish.buffer_bytes);
+                selection.buffer_bytes);
   }
   auto server = server_of(record, part, deadline_ns);
   if (!server) {
     return server.status().within(title);
   }
-  wire::SeriesGeometry geometry = geometry_of(record, part, wish.fields);
+  wire::SeriesGeometry geometry = geometry_of(record, part, selection.fields);
   geometry.slot_count = slots;
   const std::uint32_t number = next_number_++;
   COUPLET_TRY_VALUE(auto slots_here, LocalSlots::make(geometry, title));
@@ -107,20 +108,20 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   source.program = record.program;
   source.title = title;
   source.retained = record.slots;
-  source.wish.incarnation = environment_.incarnation();
-  source.wish.mode = static_cast<std::uint8_t>(wish.mode);
-  source.wish.from = static_cast<std::uint8_t>(wish.from);
-  source.wish.from_step = wish.from_step;
-  source.wish.latest = wish.latest;
-  if (wish.mode == series::Mode::follow) {
-    source.wish.reader = wish.reader != 0 ? wish.reader : number;
-    source.wish.jumps = true;
+  source.selection.incarnation = environment_.incarnation();
+  source.selection.mode = static_cast<std::uint8_t>(selection.mode);
+  source.selection.from = static_cast<std::uint8_t>(selection.from);
+  source.selection.from_step = selection.from_step;
+  source.selection.latest = selection.latest;
+  if (selection.mode == series::Mode::follow) {
+    source.selection.reader = selection.reader != 0 ? selection.reader : number;
+    source.selection.jumps = true;
   }
-  source.wish.window = slots;
-  source.wish.program = series::name_hash(environment_.program());
-  source.wish.series_incarnation = record.incarnation;
-  for (const auto& each : wish.fields) {
-    auto& field = source.wish.fields.emplace_back();
+  source.selection.window = slots;
+  source.selection.program = series::name_hash(environment_.program());
+  source.selection.series_incarnation = record.incarnation;
+  for (const auto& each : selection.fields) {
+    auto& field = source.selection.fields.emplace_back();
     field.field = static_cast<std::uint8_t>(each.field);
     const auto boxes = boxes_of_part(each.boxes, described.boxes[each.field]);
     field.boxes = static_cast<std::uint16_t>(boxes.size());
@@ -129,8 +130,8 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
       field.stop.insert(field.stop.end(), box.stop.begin(), box.stop.begin() + box.dimensions);
     }
   }
-  source.wish.file = described.file;
-  source.wish.series = record.name;
+  source.selection.file = described.file;
+  source.selection.series = record.name;
   return std::unique_ptr<series::Part>(
       std::make_unique<RemotePart>(*this, number, *server, std::move(source), std::move(slots_here)));
 }

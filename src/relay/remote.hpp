@@ -39,7 +39,7 @@ class Remote {
   // Begins to open a part, as Environment::open_part; Part::finish_opening() then waits for the relay's answer. Returns
   // timeout if the relay has not come; unsupported if there will be none; limit if buffer_bytes cannot hold a step.
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
-                                                  const series::PartWish& wish, std::uint64_t deadline_ns);
+                                                  const series::PartSelection& selection, std::uint64_t deadline_ns);
 
   // Handles the frames of relays.
   [[nodiscard]] std::byte* place(channel::Channel& channel, const wire::FrameHeader& header);
@@ -58,7 +58,8 @@ class Remote {
 
   // Returns the process that serves this part.
   Result<channel::PeerId> server_of(const universe::SeriesRecord& record, std::size_t part, std::uint64_t deadline_ns);
-  [[nodiscard]] std::uint64_t slots_for(const universe::SeriesRecord& record, const series::PartWish& wish) const;
+  [[nodiscard]] std::uint64_t slots_for(const universe::SeriesRecord& record,
+                                        const series::PartSelection& selection) const;
   void post(channel::Channel& channel, const wire::FrameHeader& header, std::vector<std::byte> payload = {});
 
   series::Environment& environment_;

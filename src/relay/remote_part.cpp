@@ -86,7 +86,7 @@ RemotePart::RemotePart(Remote& remote, std::uint32_t number, channel::PeerId ser
       line_(remote.channels_, server),
       step_bytes_(slots_.file().geometry().step_bytes),
       carried_(source_.retained),
-      relayed_{source_.wish.reader, server, wire::whole_share, wire::whole_share, 0} {
+      relayed_{source_.selection.reader, server, wire::whole_share, wire::whole_share, 0} {
   remote_.parts_[number_] = this;
 }
 
@@ -137,14 +137,14 @@ void RemotePart::ask() {
   if (state_ == State::broken) {  // the hold is still valid: continue where the lost relay has stopped
     in_step_ = false;
     receiving_ = 0;
-    source_.wish.again = true;
-    source_.wish.next = arrived_end();
+    source_.selection.again = true;
+    source_.selection.next = arrived_end();
     if (!holds()) {
-      told_.granted = std::max(told_.granted, source_.wish.next + slots_.file().slots());
+      told_.granted = std::max(told_.granted, source_.selection.next + slots_.file().slots());
     }
-    source_.wish.window = told_.granted - std::min(told_.granted, source_.wish.next);
+    source_.selection.window = told_.granted - std::min(told_.granted, source_.selection.next);
   }
-  remote_.post(*line_.channel(), header_of(RelayKind::subscribe, number_), wire::encode_subscribe(source_.wish));
+  remote_.post(*line_.channel(), header_of(RelayKind::subscribe, number_), wire::encode_subscribe(source_.selection));
 }
 
 void RemotePart::lost(const channel::Channel& channel, const Status& why) {
@@ -300,11 +300,12 @@ Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std:
   }
   if (kind == RelayKind::refused) {
     Status why = refusal_of(header, payload, source_.title);
-    if (why.code() == Code::protocol && source_.wish.reader != 0 && state_ != State::open) {
+    if (why.code() == Code::protocol && source_.selection.reader != 0 && state_ != State::open) {
       // A relay of an earlier release refuses what it does not know. It serves a subscription without a number.
-      source_.wish.reader = 0;
-      source_.wish.jumps = false;
-      remote_.post(*line_.channel(), header_of(RelayKind::subscribe, number_), wire::encode_subscribe(source_.wish));
+      source_.selection.reader = 0;
+      source_.selection.jumps = false;
+      remote_.post(*line_.channel(), header_of(RelayKind::subscribe, number_),
+                   wire::encode_subscribe(source_.selection));
       return {};
     }
     why_ = std::move(why);
@@ -338,7 +339,7 @@ Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std:
 
 Status RemotePart::take_accepted(const wire::FrameHeader& header, std::span<const std::byte> payload) {
   COUPLET_TRY_VALUE(const auto accepted, wire::decode_accepted(payload));
-  const bool again = source_.wish.again;
+  const bool again = source_.selection.again;
   if ((again ? state_ != State::broken : state_ != State::asking) || accepted.step_bytes != step_bytes_ ||
       (again && header.first != arrived_end()) || header.first > wire::largest_ordinal) {
     return fail(Code::protocol, "{}: the relay's answer does not fit the request: first ordinal {}, steps of {} bytes",
@@ -355,7 +356,7 @@ Status RemotePart::take_accepted(const wire::FrameHeader& header, std::span<cons
   }
   first_ = header.first;
   needed_ = told_.needed = {first_};
-  told_.granted = first_ + source_.wish.window;
+  told_.granted = first_ + source_.selection.window;
   auto& control = slots_.file().control();
   control.claimed.claimed.store(first_, std::memory_order_relaxed);
   publish(first_);
@@ -417,8 +418,8 @@ Status RemotePart::take_lost(const wire::FrameHeader& header) {
   in_step_ = false;
   receiving_ = 0;
   carried_.steps_were_lost(header.first, header.second, std::max(relayed_.known, known_published_));
-  if (source_.wish.jumps) {
-    told_.jumped = std::max(told_.jumped, header.second + told_.needed.every - 1 + source_.wish.window);
+  if (source_.selection.jumps) {
+    told_.jumped = std::max(told_.jumped, header.second + told_.needed.every - 1 + source_.selection.window);
   }
   slots_.file().control().claimed.claimed.store(header.second, std::memory_order_relaxed);
   publish(header.second);

@@ -21,7 +21,7 @@ class RemotePart final : public series::Part {
  public:
   // What is subscribed to, for the first time and again.
   struct Source {
-    wire::Subscribe wish;
+    wire::Subscribe selection;
     channel::PeerId writer = 0;
     std::optional<std::uint16_t> writer_incarnation;  // known from the relay's first answer on
     std::string program;                              // the writer's
@@ -61,7 +61,7 @@ class RemotePart final : public series::Part {
   // Subscribes over a new channel: for the first time, or to continue where a lost relay has stopped.
   void ask();
   void send_credit();
-  [[nodiscard]] bool holds() const noexcept { return source_.wish.mode == COUPLET_SERIES_HOLD; }
+  [[nodiscard]] bool holds() const noexcept { return source_.selection.mode == COUPLET_SERIES_HOLD; }
   [[nodiscard]] std::uint64_t arrived_end() const;
   // Checks that this is the next piece of what is being received.
   [[nodiscard]] Status check_piece(const wire::FrameHeader& header, std::uint64_t offset, std::uint64_t bytes) const;

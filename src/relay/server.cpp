@@ -37,18 +37,19 @@ void release_leftover(series::SeriesFile& file, const series::Owner& owner, std:
 }
 
 // Returns what is wanted, if the file has such fields, each at most once.
-Result<std::vector<series::FieldWish>> wishes_of(const wire::Subscribe& wish, const wire::SeriesGeometry& geometry) {
-  std::vector<series::FieldWish> wishes;
-  for (const auto& each : wish.fields) {
+Result<std::vector<series::FieldSelection>> selections_of(const wire::Subscribe& selection,
+                                                          const wire::SeriesGeometry& geometry) {
+  std::vector<series::FieldSelection> selections;
+  for (const auto& each : selection.fields) {
     if (each.field >= geometry.fields.size()) {
       return fail(Code::shape, "the series has {} fields, and none with number {}", geometry.fields.size(), each.field);
     }
-    const auto twice = std::any_of(wishes.begin(), wishes.end(),
-                                   [&](const series::FieldWish& other) { return other.field == each.field; });
+    const auto twice = std::any_of(selections.begin(), selections.end(),
+                                   [&](const series::FieldSelection& other) { return other.field == each.field; });
     if (twice) {
       return fail(Code::shape, "field number {} is requested twice", each.field);
     }
-    series::FieldWish& one = wishes.emplace_back();
+    series::FieldSelection& one = selections.emplace_back();
     one.field = each.field;
     const std::size_t dimensions = each.start.size() / each.boxes;
     for (std::size_t at = 0; at < each.start.size(); at += dimensions) {
@@ -59,7 +60,7 @@ Result<std::vector<series::FieldWish>> wishes_of(const wire::Subscribe& wish, co
       COUPLET_TRY(layout::check_inside(box, geometry.fields[each.field].shape, "the box"));
     }
   }
-  return wishes;
+  return selections;
 }
 
 // Returns what the subscriptions of a reader share.
@@ -356,15 +357,15 @@ Result<std::shared_ptr<ServedFile>> Server::serve(const std::string& name) {
   return served;
 }
 
-void Server::subscribe(channel::Channel& channel, std::uint32_t number, Result<wire::Subscribe> wish) {
+void Server::subscribe(channel::Channel& channel, std::uint32_t number, Result<wire::Subscribe> selection) {
   Activation& activation = *this;
   auto subscription = std::make_unique<Subscription>(activation, channel, number, options_.piece_bytes);
-  Status status = wish.status();
+  Status status = selection.status();
   if (status.ok() && subscriptions() >= options_.most_subscriptions) {
     status = fail(Code::limit, "the relay has {} subscribers already", subscriptions());
   }
   if (status.ok()) {
-    status = begin(*subscription, *wish);
+    status = begin(*subscription, *selection);
   }
   if (!status.ok()) {
     subscription->give_up();
@@ -373,71 +374,71 @@ void Server::subscribe(channel::Channel& channel, std::uint32_t number, Result<w
   add(std::move(subscription));
 }
 
-Status Server::begin(Subscription& subscription, const wire::Subscribe& wish) {
-  COUPLET_TRY_VALUE(const auto served, serve(wish.file));
+Status Server::begin(Subscription& subscription, const wire::Subscribe& selection) {
+  COUPLET_TRY_VALUE(const auto served, serve(selection.file));
   const auto& file = *served->file;
   const std::uint64_t incarnation = file.control().claimed.incarnation.load(std::memory_order_acquire);
   // The hub's register may have the incarnation before it is written to the file.
   const bool announced = incarnation != UINT64_MAX;
-  if (file.geometry().name != wish.series || (announced && incarnation != wish.series_incarnation)) {
-    return fail(Code::protocol, "{} is not the file of series '{}', incarnation {}", wish.file, wish.series,
-                wish.series_incarnation);
+  if (file.geometry().name != selection.series || (announced && incarnation != selection.series_incarnation)) {
+    return fail(Code::protocol, "{} is not the file of series '{}', incarnation {}", selection.file, selection.series,
+                selection.series_incarnation);
   }
-  COUPLET_TRY_VALUE(const auto wishes, wishes_of(wish, file.geometry()));
-  COUPLET_TRY_VALUE(const std::uint64_t first, start(subscription, wish, served));
-  COUPLET_TRY(subscription.accept(served, wishes, first, wish.window));
-  if (static_cast<series::Mode>(wish.mode) == series::Mode::follow) {
+  COUPLET_TRY_VALUE(const auto selections, selections_of(selection, file.geometry()));
+  COUPLET_TRY_VALUE(const std::uint64_t first, start(subscription, selection, served));
+  COUPLET_TRY(subscription.accept(served, selections, first, selection.window));
+  if (static_cast<series::Mode>(selection.mode) == series::Mode::follow) {
     auto& readers = subscriptions_[&subscription.channel()].readers;
-    subscription.set_pace(wish.latest ? Subscription::Pace::latest : Subscription::Pace::follow,
-                          wish.reader != 0 ? common_steps(readers, wish.reader, *this) : nullptr,
-                          wish.jumps ? wish.window : 0);
+    subscription.set_pace(selection.latest ? Subscription::Pace::latest : Subscription::Pace::follow,
+                          selection.reader != 0 ? common_steps(readers, selection.reader, *this) : nullptr,
+                          selection.jumps ? selection.window : 0);
   }
   return {};
 }
 
 // Takes the hold, if the reader wants one, and finds the first ordinal.
-Result<std::uint64_t> Server::start(Subscription& subscription, const wire::Subscribe& wish,
+Result<std::uint64_t> Server::start(Subscription& subscription, const wire::Subscribe& selection,
                                     const std::shared_ptr<ServedFile>& served) {
   auto& file = *served->file;
-  const auto from = static_cast<series::From>(wish.from);
-  const bool holds = static_cast<series::Mode>(wish.mode) == series::Mode::hold;
-  if (wish.again && holds) {
-    return go_on(subscription, wish, served);
+  const auto from = static_cast<series::From>(selection.from);
+  const bool holds = static_cast<series::Mode>(selection.mode) == series::Mode::hold;
+  if (selection.again && holds) {
+    return go_on(subscription, selection, served);
   }
-  std::uint64_t first = wish.again ? wish.next : series::wanted_start(file, from);
+  std::uint64_t first = selection.again ? selection.next : series::wanted_start(file, from);
   if (holds) {
-    const series::Owner owner{.peer = subscription.channel().peer(), .incarnation = wish.incarnation};
+    const series::Owner owner{.peer = subscription.channel().peer(), .incarnation = selection.incarnation};
     release_leftover(file, owner, subscription.number());
-    const series::Hold hold = series::take_hold_entry(file, owner, wish.program, lives_);
+    const series::Hold hold = series::take_hold_entry(file, owner, selection.program, lives_);
     if (!hold.taken()) {
       return fail(Code::limit, "it has {} holders already, more do not fit (setting series.{}.holders)",
                   file.reader_entries(), file.geometry().name);
     }
     file.readers()[hold.entry].subscription.store(subscription.number(), std::memory_order_relaxed);
     subscription.hold(served, hold);
-    COUPLET_TRY_VALUE(first, series::hold_from(file, hold, wish.program, from));
+    COUPLET_TRY_VALUE(first, series::hold_from(file, hold, selection.program, from));
     if (from == series::From::step) {
-      first = series::find_step(file, first, wish.from_step);
+      first = series::find_step(file, first, selection.from_step);
       static_cast<void>(series::consume(file, hold, first));  // the writer need not keep the steps below it
     }
     return first;
   }
-  return from == series::From::step && !wish.again ? series::find_step(file, first, wish.from_step) : first;
+  return from == series::From::step && !selection.again ? series::find_step(file, first, selection.from_step) : first;
 }
 
 // Continues with the hold that this reader had through a relay that is gone. It is still valid, since the writer checks
 // the reader, not the relay.
-Result<std::uint64_t> Server::go_on(Subscription& subscription, const wire::Subscribe& wish,
+Result<std::uint64_t> Server::go_on(Subscription& subscription, const wire::Subscribe& selection,
                                     const std::shared_ptr<ServedFile>& served) {
   auto& file = *served->file;
   const channel::PeerId peer = subscription.channel().peer();
   for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
     const auto& entry = file.readers()[index];
     const auto owner = series::owner_of(entry);
-    if (owner.peer == peer && owner.incarnation == wish.incarnation && owner.state == wire::ReaderState::holding &&
+    if (owner.peer == peer && owner.incarnation == selection.incarnation && owner.state == wire::ReaderState::holding &&
         entry.subscription.load(std::memory_order_relaxed) == subscription.number()) {
       subscription.hold(served, {static_cast<int>(index), owner});
-      return wish.next;
+      return selection.next;
     }
   }
   return fail(Code::evicted, "the hold of {} is gone", host_.peer_name(peer));

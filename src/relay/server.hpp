@@ -83,11 +83,11 @@ class Server final : private Activation {
         lives_([&host](const series::Owner& owner) { return host.alive(owner.peer, owner.incarnation).ok(); }) {}
 
   Result<std::shared_ptr<ServedFile>> serve(const std::string& name);
-  void subscribe(channel::Channel& channel, std::uint32_t number, Result<wire::Subscribe> wish);
-  Status begin(Subscription& subscription, const wire::Subscribe& wish);
-  Result<std::uint64_t> start(Subscription& subscription, const wire::Subscribe& wish,
+  void subscribe(channel::Channel& channel, std::uint32_t number, Result<wire::Subscribe> selection);
+  Status begin(Subscription& subscription, const wire::Subscribe& selection);
+  Result<std::uint64_t> start(Subscription& subscription, const wire::Subscribe& selection,
                               const std::shared_ptr<ServedFile>& served);
-  Result<std::uint64_t> go_on(Subscription& subscription, const wire::Subscribe& wish,
+  Result<std::uint64_t> go_on(Subscription& subscription, const wire::Subscribe& selection,
                               const std::shared_ptr<ServedFile>& served);
   [[nodiscard]] Subscription* find(const channel::Channel& channel, std::uint32_t number) const;
   void add(std::unique_ptr<Subscription> subscription);

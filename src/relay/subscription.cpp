@@ -38,20 +38,20 @@ std::uint64_t first_wanted(std::uint64_t ordinal, const CommonSteps* common, con
 
 }  // namespace
 
-Status Subscription::accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldWish>& wishes,
+Status Subscription::accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldSelection>& selections,
                             std::uint64_t first, std::uint64_t window) {
   const auto& fields = served->file->geometry().fields;
   // A step is sent as it is stored in a slot of the reader.
   wire::SeriesGeometry sent;
   sent.slot_count = 1;
-  sent.fields = series::cut_fields(fields, wishes);
+  sent.fields = series::cut_fields(fields, selections);
   COUPLET_TRY(wire::place_series(sent));
-  for (std::size_t index = 0; index < wishes.size(); ++index) {
-    const auto& field = fields[wishes[index].field];
+  for (std::size_t index = 0; index < selections.size(); ++index) {
+    const auto& field = fields[selections[index].field];
     std::uint64_t source = field.offset_bytes;
     std::uint64_t target = sent.fields[index].offset_bytes;
     for (const auto& box : series::boxes_of(field)) {
-      for (const auto& wanted : wishes[index].boxes) {
+      for (const auto& wanted : selections[index].boxes) {
         if (const auto common = layout::intersect(box, wanted)) {
           Piece piece{target, layout::plan_copy(box, *common, field.element_bytes)};
           piece.plan.source_offset += source;

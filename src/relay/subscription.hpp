@@ -47,9 +47,9 @@ class Subscription {
 
   // To be called before the first push: refuse() says why there is no subscription, accept() what is subscribed to.
   void refuse(Status why) { refusal_ = std::move(why); }
-  // Returns limit if a step is too large to be sent. REQUIRES: each wish names a field that exists.
-  Status accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldWish>& wishes, std::uint64_t first,
-                std::uint64_t window);
+  // Returns limit if a step is too large to be sent. REQUIRES: each selection names a field that exists.
+  Status accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldSelection>& selections,
+                std::uint64_t first, std::uint64_t window);
   // Says which steps are skipped if the reader is slower than the writer: none (it holds), those that would soon be
   // overwritten, or all but the newest.
   enum class Pace : std::uint8_t { every_step, follow, latest };

@@ -275,20 +275,20 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
-std::string other_machine(const cost::MachineCosts& costs, const CostWish& wish, const std::string& path) {
+std::string other_machine(const cost::MachineCosts& costs, const CostRequest& request, const std::string& path) {
   const auto& hosts = costs.hosts;
-  if (!wish.machine.empty() && wish.machine != costs.machine) {
+  if (!request.machine.empty() && request.machine != costs.machine) {
     return fmt::format(
         "cost file {} was measured on machine '{}', and this is machine '{}' (setting machine): its numbers may not "
         "hold here",
-        path, costs.machine, wish.machine);
+        path, costs.machine, request.machine);
   }
-  if (!wish.machine.empty() || hosts.empty()) return {};
-  if (std::find(hosts.begin(), hosts.end(), wish.host) != hosts.end()) return {};
+  if (!request.machine.empty() || hosts.empty()) return {};
+  if (std::find(hosts.begin(), hosts.end(), request.host) != hosts.end()) return {};
   return fmt::format(
       "cost file {} was measured on machine '{}', and host '{}' is not one of its {} hosts: its numbers may not hold "
       "here; set COUPLET_MACHINE={} if it is the same machine",
-      path, costs.machine, wish.host, hosts.size(), costs.machine);
+      path, costs.machine, request.host, hosts.size(), costs.machine);
 }
 
 }  // namespace
@@ -311,14 +311,14 @@ std::string default_cost_path() {
   return home != nullptr && *home == '/' ? std::string(home) + "/.config/couplet/cost.json" : std::string();
 }
 
-Result<KnownCosts> load_costs(const CostWish& wish) {
+Result<KnownCosts> load_costs(const CostRequest& request) {
   KnownCosts known;
-  if (wish.file == no_cost_file) {
+  if (request.file == no_cost_file) {
     known.why = "the setting cost_file is none";
     return known;
   }
-  const bool is_named = !wish.file.empty();
-  const std::string path = is_named ? wish.file : default_cost_path();
+  const bool is_named = !request.file.empty();
+  const std::string path = is_named ? request.file : default_cost_path();
   if (path.empty()) {
     known.why = "there is no default place: HOME and XDG_CONFIG_HOME are not set";
     return known;
@@ -339,7 +339,7 @@ Result<KnownCosts> load_costs(const CostWish& wish) {
   known.costs = std::move(*costs);
   known.path = path;
   known.why = is_named ? "the setting cost_file" : "it lies in the default place";
-  known.warning = other_machine(known.costs, wish, path);
+  known.warning = other_machine(known.costs, request, path);
   return known;
 }
 

@@ -32,7 +32,7 @@ struct KnownCosts {
 [[nodiscard]] Result<cost::MachineCosts> costs_from_json(std::string_view text, const std::string& path);
 
 // Where a cost file is looked for, and whose machine this is.
-struct CostWish {
+struct CostRequest {
   std::string file;     // the setting cost_file; "": the default place, "none": nowhere
   std::string machine;  // the setting machine; "": the name of the host decides
   std::string host;     // the name of this host
@@ -43,6 +43,6 @@ struct CostWish {
 
 // Reads the file. A file that the setting names must be good: otherwise returns config. One that lies in the default
 // place and is not good is left out, with a warning. A file of another machine is used, with a warning.
-[[nodiscard]] Result<KnownCosts> load_costs(const CostWish& wish);
+[[nodiscard]] Result<KnownCosts> load_costs(const CostRequest& request);
 
 }  // namespace couplet::runtime

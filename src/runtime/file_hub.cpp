@@ -32,7 +32,7 @@ bool serves(const std::string& directory, std::uint64_t run_id) {
   return link::inbox_is_open(hub) && link::FileBeatWatch(hub.beat_path(), 1).beats_within(max_beating_ns);
 }
 
-// Returns the run that the directory's hub serves, or not_found.
+// Reads the run of the last hub of the directory, which may have died. Returns not_found if there was none.
 Result<std::uint64_t> read_run(const std::string& directory) {
   const std::string path = directory + "/hub";
   const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

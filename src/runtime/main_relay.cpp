@@ -80,13 +80,13 @@ void forget_affinity() {
 
 Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpListener>& listener, double timeout_s,
                                                    bool hub_is_up) {
-  universe::JoinWishes wishes;
-  wishes.program = "relay";
-  wishes.rank = 0;
-  wishes.size = 1;
-  wishes.timeout_s = timeout_s;
-  wishes.timeout_given = true;
-  COUPLET_TRY_VALUE(auto options, universe::join_options(wishes));
+  universe::JoinRequest request;
+  request.program = "relay";
+  request.rank = 0;
+  request.size = 1;
+  request.timeout_s = timeout_s;
+  request.timeout_given = true;
+  COUPLET_TRY_VALUE(auto options, universe::join_options(request));
   options.relay = true;
   options.hub_is_up = hub_is_up;
   options.make_lane = runtime::tcp_control_lanes();

@@ -178,7 +178,7 @@ std::int32_t Readiness::look(std::span<const Awaited> awaited, Rotation::Start s
 // Starts the thread that watches series, if an entry needs it.
 Status Readiness::watch(std::span<const Awaited> awaited) {
   const bool needed = std::any_of(awaited.begin(), awaited.end(), [](const Awaited& one) {
-    return one.reader != nullptr && ReaderReadiness::wish(*one.reader, one.at_least).file != nullptr;
+    return one.reader != nullptr && ReaderReadiness::awaited(*one.reader, one.at_least).file != nullptr;
   });
   if (!needed || watch_ != nullptr) {
     return {};
@@ -199,8 +199,8 @@ void Readiness::ask(std::span<const Awaited> awaited) {
     if (one.reader == nullptr) {
       continue;
     }
-    if (const auto wish = ReaderReadiness::wish(*one.reader, one.at_least); wish.file != nullptr) {
-      watch_->ask(wish.file, wish.target);
+    if (const auto selection = ReaderReadiness::awaited(*one.reader, one.at_least); selection.file != nullptr) {
+      watch_->ask(selection.file, selection.target);
     }
   }
 }

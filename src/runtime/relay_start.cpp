@@ -145,8 +145,8 @@ Result<os::Descriptor> run_detaching(const std::string& path, std::vector<std::s
 
 // Returns true if no process has the other end of this pipe.
 bool is_closed_elsewhere(const os::Descriptor& end) {
-  pollfd wish{.fd = end.number(), .events = 0, .revents = 0};
-  return ::poll(&wish, 1, 0) == 1 && (wish.revents & POLLHUP) != 0;
+  pollfd polled{.fd = end.number(), .events = 0, .revents = 0};
+  return ::poll(&polled, 1, 0) == 1 && (polled.revents & POLLHUP) != 0;
 }
 
 bool loopback(const std::string& hub) {
@@ -166,9 +166,10 @@ Result<RelayMode> relay_mode(const universe::Membership& membership) {
   return fail(Code::config, "setting 'relay' is '{}'; it has to be auto, external, in_calls or none", text);
 }
 
-RelayStart::RelayStart(universe::Membership& membership, engine::Engine& engine, universe::JoinWishes wishes, Note note)
-    : membership_(membership), engine_(engine), wishes_(std::move(wishes)), note_(note) {
-  const std::string hub = wishes_.hub.empty() ? environment_text("COUPLET_HUB") : wishes_.hub;
+RelayStart::RelayStart(universe::Membership& membership, engine::Engine& engine, universe::JoinRequest request,
+                       Note note)
+    : membership_(membership), engine_(engine), request_(std::move(request)), note_(note) {
+  const std::string hub = request_.hub.empty() ? environment_text("COUPLET_HUB") : request_.hub;
   expects_others_ = !loopback(hub) || !environment_text("COUPLET_NODE").empty();
   engine_.add(*this, engine::Rate::seldom);
 }
@@ -276,11 +277,11 @@ Status RelayStart::start() {
   COUPLET_TRY_VALUE(const std::string path, find_helper("couplet-relay"));
   std::vector<std::pair<std::string, std::string>> changes = {
       {"COUPLET_RUN", fmt::format("{:016x}", membership_.run_id())}};
-  if (!wishes_.hub.empty()) {
-    changes.emplace_back("COUPLET_HUB", wishes_.hub);
+  if (!request_.hub.empty()) {
+    changes.emplace_back("COUPLET_HUB", request_.hub);
   }
-  if (!wishes_.secret_file.empty()) {
-    changes.emplace_back("COUPLET_SECRET_FILE", wishes_.secret_file);
+  if (!request_.secret_file.empty()) {
+    changes.emplace_back("COUPLET_SECRET_FILE", request_.secret_file);
   }
   lacks_something_ = true;
   COUPLET_TRY_VALUE(pipe_end_, run_detaching(path, environment_with(changes)));

@@ -33,7 +33,7 @@ class RelayStart final : public engine::Source {
   // `engine` outlives this object.
   // Shows the user a text.
   using Note = void (*)(const std::string&);
-  RelayStart(universe::Membership& membership, engine::Engine& engine, universe::JoinWishes wishes, Note note);
+  RelayStart(universe::Membership& membership, engine::Engine& engine, universe::JoinRequest request, Note note);
   ~RelayStart() override;
   RelayStart(const RelayStart&) = delete;
   RelayStart& operator=(const RelayStart&) = delete;
@@ -64,7 +64,7 @@ class RelayStart final : public engine::Source {
 
   universe::Membership& membership_;
   engine::Engine& engine_;
-  universe::JoinWishes wishes_;
+  universe::JoinRequest request_;
   Note note_;
   bool expects_others_ = false;  // ranks that have not joined yet may come on other nodes
   // For each series that this process writes: the writers of lower rank on its node.

@@ -87,13 +87,14 @@ Result<std::uint64_t> SeriesEnvironment::between_slices() {
 }
 
 Result<std::unique_ptr<series::Part>> SeriesEnvironment::open_part(const universe::SeriesRecord& record,
-                                                                   std::size_t part, const series::PartWish& wish,
+                                                                   std::size_t part,
+                                                                   const series::PartSelection& selection,
                                                                    std::uint64_t deadline_ns) {
   if (remote_ == nullptr) {
     return fail(Code::unsupported, "series '{}': {} writes on another node, and there are no relays (relay = none)",
                 record.name, membership_.peer_name(record.parts[part].writer));
   }
-  return remote_->open_part(record, part, wish, deadline_ns);
+  return remote_->open_part(record, part, selection, deadline_ns);
 }
 
 void SeriesEnvironment::Tidying::tick(std::uint64_t now_ns) {

@@ -54,7 +54,8 @@ class SeriesEnvironment final : public series::Environment {
   [[nodiscard]] std::uint64_t spin_ns() const noexcept override { return engine_.spin_ns(); }
   void sleep_elsewhere(const std::function<void()>& sleep) override { engine_.sleep_elsewhere(sleep); }
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
-                                                  const series::PartWish& wish, std::uint64_t deadline_ns) override;
+                                                  const series::PartSelection& selection,
+                                                  std::uint64_t deadline_ns) override;
   Status wait(const std::function<bool()>& done, std::uint64_t until_ns) override;
   [[nodiscard]] series::Window* window() noexcept override { return window_; }
 

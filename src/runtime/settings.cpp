@@ -38,7 +38,7 @@ Status take_links(const std::string& list, TransportOptions& options) {
   options.links = {{"self"}};
   const auto has = [&options](std::string_view name) {
     return std::any_of(options.links.begin(), options.links.end(),
-                       [&](const LinkWish& wish) { return wish.name == name; });
+                       [&](const LinkChoice& link) { return link.name == name; });
   };
   std::string_view rest = list;
   while (!rest.empty()) {
@@ -64,7 +64,7 @@ Status take_links(const std::string& list, TransportOptions& options) {
 
 // Takes the directory of the link `file`.
 Status take_directory(const std::string& directory, const std::string& links, TransportOptions& options) {
-  const auto is_file = [](const LinkWish& wish) { return wish.name == "file" && wish.in_use; };
+  const auto is_file = [](const LinkChoice& link) { return link.name == "file" && link.in_use; };
   const bool named = !links.empty() && std::any_of(options.links.begin(), options.links.end(), is_file);
   if (!directory.empty() && !directory.starts_with('/')) {
     return fail(Code::config, "setting 'file_directory' is '{}'; it has to be an absolute path", directory);
@@ -81,18 +81,18 @@ Status take_directory(const std::string& directory, const std::string& links, Tr
 // Returns the name of a link whose lanes may break, so that it may be one of several in a connection.
 Result<std::string_view> part_of_hybrid(std::string_view name, const std::string& pair,
                                         const TransportOptions& options) {
-  const auto wish = std::find_if(options.links.begin(), options.links.end(),
-                                 [&](const LinkWish& candidate) { return candidate.name == name; });
-  if (wish == options.links.end() || name == "self" || name == "shm") {
+  const auto link = std::find_if(options.links.begin(), options.links.end(),
+                                 [&](const LinkChoice& candidate) { return candidate.name == name; });
+  if (link == options.links.end() || name == "self" || name == "shm") {
     return fail(Code::config,
                 "setting 'hybrid' is '{}'; it has to be two links that reach other nodes, the one for short messages "
                 "first, such as tcp+file",
                 pair);
   }
-  if (!wish->in_use) {
+  if (!link->in_use) {
     return fail(Code::config, "setting 'hybrid' is '{}', but the setting 'links' does not name '{}'", pair, name);
   }
-  return wish->name;
+  return link->name;
 }
 
 // Takes hybrid, hybrid_threshold and tcp_streams.
@@ -244,15 +244,15 @@ Result<KnownCosts> known_costs(const universe::Membership& membership) {
       {.file = membership.setting("cost_file"), .machine = membership.setting("machine"), .host = os::host_name()});
 }
 
-Result<double> spin_wish_us(const universe::Membership& membership) {
+Result<double> wanted_spin_us(const universe::Membership& membership) {
   const std::string text = membership.setting("spin_us");
   if (text.empty()) return -1;
   char* end = nullptr;
-  const double wish_us = std::strtod(text.c_str(), &end);
-  if (end != text.c_str() + text.size() || !(wish_us >= 0)) {
+  const double wanted_us = std::strtod(text.c_str(), &end);
+  if (end != text.c_str() + text.size() || !(wanted_us >= 0)) {
     return fail(Code::config, "setting 'spin_us' is '{}'; it has to be a number of microseconds, 0 or more", text);
   }
-  return wish_us;
+  return wanted_us;
 }
 
 }  // namespace couplet::runtime

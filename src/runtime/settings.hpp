@@ -38,6 +38,6 @@ Result<KnownCosts> known_costs(const universe::Membership& membership);
 // Reads connection_patience_s and hub.return_patience_s (COUPLET_CONNECTION_PATIENCE_S, ...).
 Result<HubAbsence::Patience> hub_patience(const universe::Membership& membership);
 // Reads spin_us (COUPLET_SPIN_US). Negative if it is not set.
-Result<double> spin_wish_us(const universe::Membership& membership);
+Result<double> wanted_spin_us(const universe::Membership& membership);
 
 }  // namespace couplet::runtime

@@ -54,7 +54,7 @@ Result<std::unique_ptr<link::Transport>> make_transport(std::string_view name, u
 
 bool uses_ucx(const TransportOptions& options) {
   return std::any_of(options.links.begin(), options.links.end(),
-                     [](const LinkWish& wish) { return wish.name == "ucx" && wish.in_use; });
+                     [](const LinkChoice& link) { return link.name == "ucx" && link.in_use; });
 }
 
 // Makes the transport ucx, if it is in use.
@@ -112,21 +112,21 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
   COUPLET_TRY_VALUE(auto ucx, make_ucx(made->host(), membership, options));
   TransportOptions all = options;
   all.tcp.guests = ucx.get();
-  for (const LinkWish& wish : options.links) {
-    if (wish.name == "ucx") {
+  for (const LinkChoice& link : options.links) {
+    if (link.name == "ucx") {
       if (ucx) {
         made->add(std::move(ucx), true);
       }
       continue;
     }
-    if (wish.name == "shm" && !wish.in_use) {
+    if (link.name == "shm" && !link.in_use) {
       membership.page().refuse_links(wire::page_refuses_rings);
     }
-    if ((wish.name == "tcp" && !listener) || (wish.name == "file" && options.file_directory.empty())) {
+    if ((link.name == "tcp" && !listener) || (link.name == "file" && options.file_directory.empty())) {
       continue;
     }
-    COUPLET_TRY_VALUE(auto transport, make_transport(wish.name, membership, made->host(), listener, all));
-    made->add(std::move(transport), wish.in_use);
+    COUPLET_TRY_VALUE(auto transport, make_transport(link.name, membership, made->host(), listener, all));
+    made->add(std::move(transport), link.in_use);
   }
   return made;
 }

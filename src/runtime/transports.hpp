@@ -18,13 +18,13 @@ namespace couplet::runtime {
 
 // One link of the setting `links`. A list of them is in the order in which the links are tried. Links that the setting
 // does not name are made, too, so that a peer that dials over one of them is told that it is switched off.
-struct LinkWish {
+struct LinkChoice {
   std::string_view name;
   bool in_use = true;
 };
 
 struct TransportOptions {
-  std::vector<LinkWish> links = {{"self"}, {"shm"}, {"tcp"}, {"file"}};
+  std::vector<LinkChoice> links = {{"self"}, {"shm"}, {"tcp"}, {"file"}};
   link::ShmOptions shm;
   TcpTransportOptions tcp;
   std::string file_directory;  // the directory of the transport file; empty: it is not made

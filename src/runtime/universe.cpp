@@ -38,15 +38,15 @@ void print_note(const std::string& text) {
 
 }  // namespace
 
-Result<std::unique_ptr<Universe>> Universe::join(const universe::JoinWishes& wishes) {
+Result<std::unique_ptr<Universe>> Universe::join(const universe::JoinRequest& request) {
   std::unique_ptr<Universe> universe(new Universe);
-  COUPLET_TRY(universe->assemble(wishes));
+  COUPLET_TRY(universe->assemble(request));
   return universe;
 }
 
-Status Universe::assemble(const universe::JoinWishes& wishes) {
+Status Universe::assemble(const universe::JoinRequest& request) {
   os::raise_descriptor_limit();
-  COUPLET_TRY_VALUE(auto options, universe::join_options(wishes));
+  COUPLET_TRY_VALUE(auto options, universe::join_options(request));
   std::unique_ptr<link::TcpListener> listener;
   options.note = print_note;
   options.make_lane = tcp_control_lanes();
@@ -64,7 +64,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   const auto& own = member_->programs()[static_cast<std::size_t>(member_->program())];
   if (!costs.warning.empty() && member_->rank() == own.first_rank) print_note(costs.warning);
   counters_ = std::make_unique<counters::Counters>(member_->page().counters());
-  COUPLET_TRY_VALUE(const double spin_us, spin_wish_us(*member_));
+  COUPLET_TRY_VALUE(const double spin_us, wanted_spin_us(*member_));
   patience_ = engine::patience_for(spin_us);
   engine_ = std::make_unique<engine::Engine>(member_->doorbell(), patience_);
   if (spin_us < 0) {
@@ -78,11 +78,11 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   COUPLET_TRY(make_messenger(costs));
   environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, *counters_);
   environment_->set_costs(std::move(costs));
-  return make_relay(wishes, transport.walk.patience_ns);
+  return make_relay(request, transport.walk.patience_ns);
 }
 
 // Called before the first channel, since its frames need an object that takes them.
-Status Universe::make_relay(const universe::JoinWishes& wishes, std::uint64_t patience_ns) {
+Status Universe::make_relay(const universe::JoinRequest& request, std::uint64_t patience_ns) {
   COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(*member_));
   relay::RemoteOptions options;
   options.in_calls = mode == RelayMode::in_calls;
@@ -98,7 +98,7 @@ Status Universe::make_relay(const universe::JoinWishes& wishes, std::uint64_t pa
   relay_frames_ = std::make_unique<relay::Dispatch>(node_relay_ ? &node_relay_->server() : nullptr, remote_.get());
   connections_->set_handler(wire::FrameFamily::relay, *relay_frames_);
   environment_->set_remote(mode == RelayMode::none ? nullptr : remote_.get(), options.in_calls);
-  relay_start_ = std::make_unique<RelayStart>(*member_, *engine_, wishes, print_note);
+  relay_start_ = std::make_unique<RelayStart>(*member_, *engine_, request, print_note);
   return {};
 }
 

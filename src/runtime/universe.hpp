@@ -37,7 +37,7 @@ class ExchangeMethods;
 
 class Universe final {
  public:
-  static Result<std::unique_ptr<Universe>> join(const universe::JoinWishes& wishes);
+  static Result<std::unique_ptr<Universe>> join(const universe::JoinRequest& request);
   ~Universe();
   Universe(const Universe&) = delete;
   Universe& operator=(const Universe&) = delete;
@@ -97,9 +97,9 @@ class Universe final {
   friend std::unique_ptr<collective::Collectives> make_collectives(Universe& universe);
   friend std::unique_ptr<ExchangeMethods> make_exchange_methods(Universe& universe);
   Universe() = default;
-  Status assemble(const universe::JoinWishes& wishes);
+  Status assemble(const universe::JoinRequest& request);
   Status make_messenger(const KnownCosts& costs);
-  Status make_relay(const universe::JoinWishes& wishes, std::uint64_t patience_ns);
+  Status make_relay(const universe::JoinRequest& request, std::uint64_t patience_ns);
   void attend(std::uint64_t now_ns);
   Status end_window();
   void heard_of_loss(channel::PeerId peer, const Status& why);

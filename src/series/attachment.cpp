@@ -39,25 +39,25 @@ Attachment::~Attachment() {
 // ---- connecting ----
 
 Result<std::unique_ptr<Part>> Attachment::open_part(std::size_t writer, From from, std::uint64_t deadline_ns) {
-  PartWish wish{{}, options_.mode, from, options_.from_step, options_.buffer_bytes, options_.latest, 0};
+  PartSelection selection{{}, options_.mode, from, options_.from_step, options_.buffer_bytes, options_.latest, 0};
   for (const Source& source : sources_) {
     const Relayed* const relayed = source.part == nullptr ? nullptr : source.part->relayed();
-    wish.reader = wish.reader == 0 && relayed != nullptr ? relayed->reader : wish.reader;
+    selection.reader = selection.reader == 0 && relayed != nullptr ? relayed->reader : selection.reader;
   }
   for (const ChosenField& field : fields_) {
-    FieldWish& wanted = wish.fields.emplace_back();
+    FieldSelection& wanted = selection.fields.emplace_back();
     wanted.field = field.field;
     for (const ReadBox& read : field.reads) {
       wanted.boxes.push_back(read.box);
     }
   }
   if (parse_place(record_.parts[writer].file)) {
-    return open_window_part(environment_, record_, writer, wish, deadline_ns);
+    return open_window_part(environment_, record_, writer, selection, deadline_ns);
   }
   if (record_.parts[writer].node == environment_.node()) {
     return open_mapped_part(environment_, record_, writer);
   }
-  return environment_.open_part(record_, writer, wish, deadline_ns);
+  return environment_.open_part(record_, writer, selection, deadline_ns);
 }
 
 namespace {

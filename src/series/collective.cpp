@@ -51,8 +51,8 @@ Status tell_failure(message::Team& team, const Status& own, std::string_view kin
 
 Status out_of_step(const message::Team& team, const Subject& subject) {
   return fail(Code::mismatch,
-              "{} {} {}, and another one makes another call: all ranks have to make the same calls. If a rank was "
-              "started again, the others close the series, and make it anew with that rank",
+              "{} {} {}, and another rank makes another call: all ranks must make the same calls. If a rank was "
+              "started again, close the series on the other ranks, and then create or open it on all ranks",
               subject.kind, team.rank(), subject.call);
 }
 

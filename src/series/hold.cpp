@@ -75,15 +75,15 @@ Result<std::uint64_t> hold_from(SeriesFile& file, const Hold& hold, std::uint64_
       HoldState::held) {  // an opening that is tried again because another rank's has failed
     return settle_hold(file.control(), consumed_of(entry), file.slots());
   }
-  std::uint64_t wish = wanted_start(file, from);
+  std::uint64_t wanted = wanted_start(file, from);
   const int reservation = find_reservation(file, program);
   if (reservation >= 0 && (from == From::oldest || from == From::step)) {
-    wish = std::min(wish, consumed_of(file.readers()[reservation]));
+    wanted = std::min(wanted, consumed_of(file.readers()[reservation]));
   }
-  if (!begin_hold(entry, hold.owner, wish)) {
+  if (!begin_hold(entry, hold.owner, wanted)) {
     return fail(Code::evicted, "its hold was released before it took effect");
   }
-  return settle_hold(file.control(), wish, file.slots());
+  return settle_hold(file.control(), wanted, file.slots());
 }
 
 HoldState look_at_hold(const SeriesFile& file, const Hold& hold) {

@@ -54,13 +54,13 @@ Status check_described(const wire::SeriesGeometry& geometry, const universe::Ser
 }
 
 std::vector<wire::SeriesField> cut_fields(const std::vector<wire::SeriesField>& fields,
-                                          const std::vector<FieldWish>& wishes) {
+                                          const std::vector<FieldSelection>& selections) {
   std::vector<wire::SeriesField> cut;
-  for (const FieldWish& wish : wishes) {
-    wire::SeriesField field = fields[wish.field];
+  for (const FieldSelection& selection : selections) {
+    wire::SeriesField field = fields[selection.field];
     field.boxes.clear();
-    for (const auto& box : boxes_of(fields[wish.field])) {
-      for (const auto& wanted : wish.boxes) {
+    for (const auto& box : boxes_of(fields[selection.field])) {
+      for (const auto& wanted : selection.boxes) {
         if (const auto common = layout::intersect(box, wanted)) {
           field.boxes.push_back({common->start, common->stop});
         }

@@ -93,10 +93,11 @@ class Part {
   virtual Status sleep(Waiting& waiting, std::uint64_t target);
 };
 
-// Returns the fields of a file that contains only what the wishes ask for: one field for each wish, with the parts of
-// the boxes that it overlaps, in order. REQUIRES: each wish names a field of `fields`, and has its dimensions.
+// Returns the fields of a file that contains only what the selections ask for: one field for each selection, with the
+// parts of the boxes that it overlaps, in order. REQUIRES: each selection names a field of `fields`, and has its
+// dimensions.
 [[nodiscard]] std::vector<wire::SeriesField> cut_fields(const std::vector<wire::SeriesField>& fields,
-                                                        const std::vector<FieldWish>& wishes);
+                                                        const std::vector<FieldSelection>& selections);
 
 // Returns protocol if these are not the slots that the record describes.
 [[nodiscard]] Status check_described(const wire::SeriesGeometry& geometry, const universe::SeriesRecord& record,

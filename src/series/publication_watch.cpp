@@ -65,11 +65,11 @@ PublicationWatch::~PublicationWatch() {
 void PublicationWatch::ask(const std::shared_ptr<SeriesFile>& file, std::uint64_t target) {
   {
     const std::lock_guard lock(mutex_);
-    Wish& wish = wishes_[file.get()];
-    if (wish.file && wish.target <= target) {
+    Wanted& one = wanted_[file.get()];
+    if (one.file && one.target <= target) {
       return;
     }
-    wish = {file, target};
+    one = {file, target};
   }
   changed_.fetch_add(1, std::memory_order_release);
   os::futex_wake(changed_);
@@ -82,28 +82,28 @@ bool PublicationWatch::look() {
   words_.assign(1, {&changed_, changed_.load(std::memory_order_acquire)});
   bool rings = false;
   const std::lock_guard lock(mutex_);
-  for (auto item = wishes_.begin(); item != wishes_.end();) {
-    Wish& wish = item->second;
-    const bool wanted = wish.file.use_count() > 1;  // otherwise its last subscription has ended
-    auto& control = wish.file->control().published;
-    const auto word = wanted ? prepare_sleep(control, wish.target) : std::nullopt;
+  for (auto item = wanted_.begin(); item != wanted_.end();) {
+    Wanted& one = item->second;
+    const bool wanted = one.file.use_count() > 1;  // otherwise its last subscription has ended
+    auto& control = one.file->control().published;
+    const auto word = wanted ? prepare_sleep(control, one.target) : std::nullopt;
     if (word) {
       words_.push_back({&control.word, *word});
-      sleeps_.push_back(wish.file);
+      sleeps_.push_back(one.file);
       ++item;
       continue;
     }
     rings = rings || wanted;
-    done.push_back(std::move(wish.file));
-    item = wishes_.erase(item);
+    done.push_back(std::move(one.file));
+    item = wanted_.erase(item);
   }
   return rings;
 }
 
 void PublicationWatch::sleep() {
-  const bool many = words_.size() > os::max_futex_wishes;
+  const bool many = words_.size() > os::max_futex_waits;
   const std::uint64_t longest_ns = sleeps_.empty() ? idle_slice_ns : slice_ns;
-  os::futex_wait_any(std::span(words_).first(std::min(words_.size(), os::max_futex_wishes)),
+  os::futex_wait_any(std::span(words_).first(std::min(words_.size(), os::max_futex_waits)),
                      many ? slice_of_many_ns : longest_ns);
   for (const auto& file : sleeps_) {
     pass_wake_on(file->control().published);

@@ -33,7 +33,7 @@ class PublicationWatch {
   void ask(const std::shared_ptr<SeriesFile>& file, std::uint64_t target);
 
  private:
-  struct Wish {
+  struct Wanted {
     std::shared_ptr<SeriesFile> file;
     std::uint64_t target = 0;
   };
@@ -47,12 +47,12 @@ class PublicationWatch {
 
   const os::Descriptor& bell_;
   std::mutex mutex_;
-  std::unordered_map<const SeriesFile*, Wish> wishes_;
-  std::atomic<std::uint32_t> changed_ = 0;  // grows when wishes_ or stop_ have changed
+  std::unordered_map<const SeriesFile*, Wanted> wanted_;
+  std::atomic<std::uint32_t> changed_ = 0;  // grows when wanted_ or stop_ have changed
   std::atomic<bool> stop_ = false;
   std::vector<std::shared_ptr<SeriesFile>> sleeps_;  // used by the thread
   // The word of changed_, and then those of sleeps_.
-  std::vector<os::FutexWish> words_;
+  std::vector<os::FutexWord> words_;
   std::thread thread_;
 };
 

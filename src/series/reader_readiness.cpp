@@ -30,7 +30,7 @@ void ReaderReadiness::move(Reader& reader) {
   }
 }
 
-ReaderReadiness::Wish ReaderReadiness::wish(Reader& reader, std::uint64_t at_least) {
+ReaderReadiness::Awaited ReaderReadiness::awaited(Reader& reader, std::uint64_t at_least) {
   if (reader.attachment_ == nullptr) {
     return {};
   }

@@ -23,11 +23,11 @@ class ReaderReadiness {
   static void move(Reader& reader);
   // What has to happen before look() returns true: the file must have `target` published steps. The file is nullptr if
   // steps come by frames, or if nothing wakes this process.
-  struct Wish {
+  struct Awaited {
     std::shared_ptr<SeriesFile> file;
     std::uint64_t target = 0;
   };
-  [[nodiscard]] static Wish wish(Reader& reader, std::uint64_t at_least);
+  [[nodiscard]] static Awaited awaited(Reader& reader, std::uint64_t at_least);
   // Returns true if nothing announces the steps of some part, so that it must be checked again and again.
   [[nodiscard]] static bool unannounced(const Reader& reader);
 };

@@ -35,14 +35,14 @@ enum class From : std::uint8_t {
 };
 
 // The field and the boxes of it that a reader rank wants.
-struct FieldWish {
+struct FieldSelection {
   std::size_t field = 0;  // its number in the record, and in a writer's file
   std::vector<layout::Box> boxes;
 };
 
 // How the slots of one writer rank are to be read (Environment::open_part).
-struct PartWish {
-  std::vector<FieldWish> fields;
+struct PartSelection {
+  std::vector<FieldSelection> fields;
   Mode mode = Mode::hold;
   From from = From::oldest;
   std::int64_t from_step = 0;
@@ -93,7 +93,7 @@ class Environment {
   // are polled. Call Part::finish_opening() before any other use. Returns timeout if the relay has not come, and
   // unsupported if there will be none.
   virtual Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
-                                                  const PartWish& wish, std::uint64_t deadline_ns) = 0;
+                                                  const PartSelection& selection, std::uint64_t deadline_ns) = 0;
   // The files of superseded incarnations that this process knows.
   [[nodiscard]] Superseded& superseded() noexcept { return superseded_; }
   // Returns the window of the MPI job; nullptr if this process has joined without one.

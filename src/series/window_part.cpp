@@ -69,12 +69,12 @@ class WindowPart final : public Part {
   }
 
   // Reads the header, and makes a mirror of everything but the slots.
-  Status open(const universe::SeriesRecord& record, std::size_t part, const PartWish& wish) {
+  Status open(const universe::SeriesRecord& record, std::size_t part, const PartSelection& selection) {
     COUPLET_TRY(read_header());
     COUPLET_TRY(check_described(geometry_, record, part, title_));
     wire::SeriesGeometry mirrored = geometry_;
     mirrored.fields.clear();
-    for (const FieldWish& field : wish.fields) {
+    for (const FieldSelection& field : selection.fields) {
       mirrored.fields.push_back(geometry_.fields[field.field]);
       mirrored.fields.back().boxes.clear();
     }
@@ -84,13 +84,13 @@ class WindowPart final : public Part {
     COUPLET_TRY_VALUE(std::byte* const data, memory_.reserve(bytes));
     COUPLET_TRY_VALUE(mirror_, SeriesFile::create_in({data, bytes}, std::move(mirrored)));
     COUPLET_TRY(poll());
-    return wish.mode == Mode::hold ? hold(wish.from) : Status();
+    return selection.mode == Mode::hold ? hold(selection.from) : Status();
   }
   // Waits until a claim that the writer was making when the hold came is definite or withdrawn, since a rank that
   // fetches cannot take it back.
   Status settle(std::uint64_t deadline_ns) {
     bool writer_gone = false;  // then the claim stays undecided, and nothing further is overwritten
-    for (int look = 0; first_ > wish_ && undecided_ && !writer_gone; ++look) {
+    for (int look = 0; first_ > wanted_start_ && undecided_ && !writer_gone; ++look) {
       if (os::now_ns() > deadline_ns) {
         return fail(Code::timeout,
                     "{}: the writer has not taken notice of this reader's hold in time; it may be stopped", title_);
@@ -169,7 +169,7 @@ class WindowPart final : public Part {
   Owner owner_;                      // the owner of the entry while it is held
   bool undecided_ = false;           // the claim was tentative when first_ was found
   std::uint64_t certain_first_ = 0;  // first_ if the claim is withdrawn
-  std::uint64_t wish_ = 0;
+  std::uint64_t wanted_start_ = 0;
   std::uint64_t first_ = 0;
   std::uint64_t told_consumed_ = 0;
 };
@@ -296,18 +296,18 @@ Status WindowPart::hold(From from) {
                 title_);
   }
   COUPLET_TRY_VALUE(const Reservation reservation, find_reservation_there());
-  wish_ = wanted_start(*mirror_, from);
+  wanted_start_ = wanted_start(*mirror_, from);
   const bool all = from == From::oldest || from == From::step;
   if (reservation.stands && all) {
-    wish_ = std::min(wish_, reservation.consumed);
+    wanted_start_ = std::min(wanted_start_, reservation.consumed);
   }
   owner_ = {environment_.self(), environment_.incarnation(), ReaderState::holding,
             generation_after(consumed_generation(entry[consumed_word]))};
   COUPLET_TRY(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, program), name_hash(environment_.program())));
-  COUPLET_TRY(
-      put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, consumed), pack_consumed(owner_.generation, wish_)));
+  COUPLET_TRY(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, consumed),
+                       pack_consumed(owner_.generation, wanted_start_)));
   COUPLET_TRY(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, owner), pack(owner_)));
-  told_consumed_ = wish_;
+  told_consumed_ = wanted_start_;
   held_ = true;
   return look_at_hold();
 }
@@ -318,7 +318,7 @@ Status WindowPart::look_at_hold() {
   COUPLET_TRY(get_now(geometry_.control_offset, &control, sizeof control));
   const std::uint64_t claim = control.claim();
   const auto first_after = [&](std::uint64_t claimed) {
-    return std::max(wish_, oldest_retained(std::max(claimed, control.claimed()), geometry_.slot_count));
+    return std::max(wanted_start_, oldest_retained(std::max(claimed, control.claimed()), geometry_.slot_count));
   };
   undecided_ = is_tentative(claim);
   certain_first_ = first_after(certainly_claimed(claim));
@@ -458,7 +458,8 @@ std::optional<WindowPlace> parse_place(std::string_view text) {
 }
 
 Result<std::unique_ptr<Part>> open_window_part(Environment& environment, const universe::SeriesRecord& record,
-                                               std::size_t part, const PartWish& wish, std::uint64_t deadline_ns) {
+                                               std::size_t part, const PartSelection& selection,
+                                               std::uint64_t deadline_ns) {
   const std::string title = title_of(record, part);
   COUPLET_TRY_VALUE(const WindowPlace place, place_for(environment, record, part, title));
   COUPLET_TRY_VALUE(auto mapped, mapped_slots(*environment.window(), place, title));
@@ -467,7 +468,7 @@ Result<std::unique_ptr<Part>> open_window_part(Environment& environment, const u
     return make_mapped_part(environment, std::move(mapped), route_name);
   }
   auto made = std::make_unique<WindowPart>(environment, place, title);
-  COUPLET_TRY(made->open(record, part, wish));
+  COUPLET_TRY(made->open(record, part, selection));
   COUPLET_TRY(made->settle(deadline_ns));
   return std::unique_ptr<Part>(std::move(made));
 }

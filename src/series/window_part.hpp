@@ -24,6 +24,7 @@ namespace couplet::series {
 // Opens the part. Returns unsupported if this process has joined without a window, or belongs to another job, and limit
 // if this rank holds the series already.
 Result<std::unique_ptr<Part>> open_window_part(Environment& environment, const universe::SeriesRecord& record,
-                                               std::size_t part, const PartWish& wish, std::uint64_t deadline_ns);
+                                               std::size_t part, const PartSelection& selection,
+                                               std::uint64_t deadline_ns);
 
 }  // namespace couplet::series

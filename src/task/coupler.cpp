@@ -220,7 +220,8 @@ Status Coupler::close() {
   }
   parked_.clear();
   while (!entries_.empty()) {
-    finish(entries_.begin()->first, fail(Code::peer_lost, "{} has closed before the task was done", self));
+    finish(entries_.begin()->first,
+           fail(Code::peer_lost, "{}, the coupler, has closed before the task was done", self));
   }
   say_end();
   mailbox_.end(space_);

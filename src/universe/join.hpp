@@ -46,11 +46,11 @@ struct JoinOptions {
   std::function<void(const std::string&)> note;
 };
 
-// What the caller gives, to be completed from the environment. If program is "", COUPLET_PROGRAM is used; if rank and
-// size are -1, those of the launcher (else 0 of 1); if hub is "", COUPLET_HUB (COUPLET_RUN, if set, is the run that it
-// has to serve); if secret_file is "", COUPLET_SECRET_FILE, or the user's own secret (made on first use); if no timeout
-// is given, COUPLET_JOIN_TIMEOUT (else 60). Returns config, with a text that says what is missing.
-struct JoinWishes {
+// What the caller gives; join_options() completes it. The program "" means COUPLET_PROGRAM. The rank and size -1 mean
+// those of the launcher, or 0 of 1 without a launcher. The hub "" means COUPLET_HUB, which has to serve the run
+// COUPLET_RUN if that is set. The secret_file "" means COUPLET_SECRET_FILE, or the user's own secret, which is made on
+// first use. Without a timeout, COUPLET_JOIN_TIMEOUT counts, or 60 s.
+struct JoinRequest {
   std::string program;
   std::int32_t rank = -1;
   std::int32_t size = -1;
@@ -60,7 +60,7 @@ struct JoinWishes {
   bool timeout_given = false;
   std::function<bool()> interrupted;
 };
-Result<JoinOptions> join_options(const JoinWishes& wishes);
+Result<JoinOptions> join_options(const JoinRequest& request);
 
 // Joins the universe. Errors: timeout (the text names the programs and ranks that are missing); not_found, exists,
 // mismatch or argument, if the hub rejects the identity; mismatch, if the hub serves another run; authentication;

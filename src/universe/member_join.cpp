@@ -44,8 +44,8 @@ Result<std::uint64_t> run_from_environment() {
 
 // A member whose secret file is named wrongly must not make another secret there. At the default place, the first
 // process that comes makes it.
-Result<channel::Secret> secret_of(const JoinWishes& wishes) {
-  auto path = wishes.secret_file;
+Result<channel::Secret> secret_of(const JoinRequest& request) {
+  auto path = request.secret_file;
   const bool named = !path.empty() || !environment("COUPLET_SECRET_FILE").empty();
   if (path.empty()) {
     COUPLET_TRY_VALUE(path, channel::secret_path());
@@ -59,43 +59,43 @@ Result<channel::Secret> secret_of(const JoinWishes& wishes) {
 
 }  // namespace
 
-Result<JoinOptions> join_options(const JoinWishes& wishes) {
+Result<JoinOptions> join_options(const JoinRequest& request) {
   COUPLET_TRY(check_series_variables());
   JoinOptions options;
-  options.identity.program = wishes.program.empty() ? environment("COUPLET_PROGRAM") : wishes.program;
+  options.identity.program = request.program.empty() ? environment("COUPLET_PROGRAM") : request.program;
   if (options.identity.program.empty()) {
     return fail(Code::config, "joining needs the name of this program: an argument, or COUPLET_PROGRAM");
   }
-  options.hub = wishes.hub.empty() ? environment("COUPLET_HUB") : wishes.hub;
+  options.hub = request.hub.empty() ? environment("COUPLET_HUB") : request.hub;
   if (options.hub.empty()) {
     return fail(
         Code::config,
         "joining needs the hub's address: use couplet run, or give it as an argument or by COUPLET_HUB=host:port");
   }
-  if (wishes.hub.empty() || wishes.hub == environment("COUPLET_HUB")) {
+  if (request.hub.empty() || request.hub == environment("COUPLET_HUB")) {
     COUPLET_TRY_VALUE(options.expected_run, run_from_environment());
   }
-  if ((wishes.rank < 0) != (wishes.size < 0)) {
-    return fail(Code::argument, "rank {} and size {}: give both, or neither", wishes.rank, wishes.size);
+  if ((request.rank < 0) != (request.size < 0)) {
+    return fail(Code::argument, "rank {} and size {}: give both, or neither", request.rank, request.size);
   }
-  if (wishes.size >= 0) {
-    options.identity.rank = wishes.rank;
-    options.identity.size = wishes.size;
+  if (request.size >= 0) {
+    options.identity.rank = request.rank;
+    options.identity.size = request.size;
   } else if (auto told = identity_from_launcher(); told.ok()) {
     options.identity.rank = told->rank;
     options.identity.size = told->size;
   } else if (told.code() != Code::not_found) {
     return told.status();
   }
-  options.timeout_s = wishes.timeout_s;
-  options.interrupted = wishes.interrupted;
-  if (!wishes.timeout_given) {
+  options.timeout_s = request.timeout_s;
+  options.interrupted = request.interrupted;
+  if (!request.timeout_given) {
     COUPLET_TRY_VALUE(options.timeout_s, environment_number("COUPLET_JOIN_TIMEOUT", default_join_timeout_s));
   }
   if (std::isinf(options.timeout_s)) {
     options.timeout_s = -1;  // for ever, too: messages to the hub have finite numbers only
   }
-  COUPLET_TRY_VALUE(options.secret, secret_of(wishes));
+  COUPLET_TRY_VALUE(options.secret, secret_of(request));
   options.run_directory = os::run_directory();
   options.node_name = environment("COUPLET_NODE");
   return options;

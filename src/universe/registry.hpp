@@ -75,8 +75,8 @@ class SeriesRegistry {
   // the reader closes: the next look for the same takes the answer, so that it may be shorter than the way to the hub
   // and back.
   virtual Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) = 0;
-  // Notes a series that another rank has found and passed on to this one with its description. Does not ask the hub; a
-  // hub that is started again is told, as of one that this rank has found itself.
+  // Notes a series that another rank has found and passed on to this one with its description. Does not ask the hub. A
+  // hub that is started again is told of this series, too.
   virtual void learned(const SeriesRecord& /*record*/, const std::string& /*description*/) {}
   // Notes that this rank writes that incarnation from now on. Does not ask the hub; a hub that is started again is
   // told.

@@ -7,7 +7,7 @@ from histories_of_chaos import MS, call, good_run, kinds, life_of, read, reading
 
 from chaos.check import check
 
-CLOSED = "program 'pong' rank 0 (universe rank 3) on host a has closed before the task was done"
+CLOSED = "program 'pong' rank 0 (universe rank 3) on host a, the coupler, has closed before the task was done"
 
 
 @pytest.mark.parametrize(("closes_ms", "accused"), [(240, False), (260, True), (None, True)])

@@ -96,7 +96,7 @@ def test_a_disturbed_point_is_predicted_by_a_longer_message() -> None:
     ("lines", "text"),
     [
         (LINES[:-1], "ended before it was done: all"),
-        (LINES[2:], "ended before it was done"),
+        (LINES[2:], "couplet-probe-links is not of version"),
         ([*LINES, "curve x"], 'a line makes no sense: "curve x"'),
         ([*LINES, "curve link:shm:eager 8 nan"], "makes no sense"),
         ([*LINES, "curve link:shm:eager 8 -1"], "makes no sense"),

@@ -39,7 +39,7 @@ def test_a_hinge_that_inter_node_pairs_imitate_is_passed_over() -> None:
 
 def test_a_negative_edge_is_refused_though_the_sum_is_not_negative(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text('{"processes": 2, "edges": [[0, 1, -3], [0, 1, 5]]}')
-    with pytest.raises(DocumentError, match=r"edges\[0\]: its amount has to be a number of at least 0"):
+    with pytest.raises(DocumentError, match=r"edges\[0\]: its amount must be a number of at least 0"):
         read_matrix(tmp_path / "m.json")
 
 

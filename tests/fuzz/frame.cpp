@@ -20,23 +20,23 @@ struct FrameLane final : fuzzing::InputLane {
   [[nodiscard]] int poll(link::FrameReceiver& receiver, int budget) override {
     int frames = 0;
     while (frames < budget && input_.size() >= 3 + wire::frame_header_bytes) {
-      const auto wishes = take<std::uint8_t>(input_);
+      const auto choices = take<std::uint8_t>(input_);
       auto header = wire::decode_frame(input_.first<wire::frame_header_bytes>());
       input_ = input_.subspan(wire::frame_header_bytes);
       const auto length = take<std::uint16_t>(input_);
       const auto payload = input_.first(std::min<std::size_t>(length, input_.size()));
       input_ = input_.subspan(payload.size());
-      if ((wishes & 1U) != 0) {
+      if ((choices & 1U) != 0) {
         header.magic = wire::frame_magic;
         header.version = wire::frame_version;
         header.sequence = sequence_++;
         header.payload_bytes = static_cast<std::uint32_t>(payload.size());
       }
-      if ((wishes & 6U) != 0) {
-        wire::seal_frame(header, payload, (wishes & 4U) != 0);
+      if ((choices & 6U) != 0) {
+        wire::seal_frame(header, payload, (choices & 4U) != 0);
       }
       ++frames;
-      if (!deliver(receiver, header, payload, (wishes & 8U) != 0 && header.payload_bytes == payload.size())) {
+      if (!deliver(receiver, header, payload, (choices & 8U) != 0 && header.payload_bytes == payload.size())) {
         return frames;
       }
     }

@@ -95,19 +95,19 @@ class Requests {
  public:
   explicit Requests(Messenger& messenger) : messenger_(messenger) {}
 
-  void start(std::uint8_t wish) {
-    const std::size_t bytes = (wish & 1U) != 0 ? buffer_bytes : (wish & 2U) != 0 ? 3000 : 16;
-    const std::int32_t tag = (wish >> 2U) & 3U;
+  void start(std::uint8_t choice) {
+    const std::size_t bytes = (choice & 1U) != 0 ? buffer_bytes : (choice & 2U) != 0 ? 3000 : 16;
+    const std::int32_t tag = (choice >> 2U) & 3U;
     buffers_.emplace_back(bytes);
     Request* request = nullptr;
-    const couplet_type type = (wish & 16U) != 0 ? COUPLET_DOUBLE : COUPLET_BYTE;
+    const couplet_type type = (choice & 16U) != 0 ? COUPLET_DOUBLE : COUPLET_BYTE;
     const std::size_t count = bytes / couplet_type_bytes(type);
     message::Group& group = messenger_.groups().universe();
     const Status status =
-        (wish & 32U) != 0
+        (choice & 32U) != 0
             ? messenger_.isend(group, buffers_.back().data(), count, type, 1, tag, &request)
-            : messenger_.irecv(group, buffers_.back().data(), count, type, (wish & 64U) != 0 ? COUPLET_ANY_SOURCE : 1,
-                               (wish & 128U) != 0 ? COUPLET_ANY_TAG : tag, &request);
+            : messenger_.irecv(group, buffers_.back().data(), count, type, (choice & 64U) != 0 ? COUPLET_ANY_SOURCE : 1,
+                               (choice & 128U) != 0 ? COUPLET_ANY_TAG : tag, &request);
     judge(status);
     if (request != nullptr) {
       pending_.push_back(request);
@@ -142,7 +142,7 @@ class Requests {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto input = std::as_bytes(std::span(data, size));
   const auto mode = take<std::uint8_t>(input);
-  std::array<std::uint8_t, 12> wishes = take<std::array<std::uint8_t, 12>>(input);
+  std::array<std::uint8_t, 12> choices = take<std::array<std::uint8_t, 12>>(input);
   message::MessengerOptions options;
   options.payload_credit_bytes = 20'000;
   options.envelope_limit = 8;
@@ -158,8 +158,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Requests requests(messenger);
   std::size_t next = 0;
   do {  // a request of ours, then a frame of the peer
-    if (next < wishes.size()) {
-      requests.start(wishes[next++]);
+    if (next < choices.size()) {
+      requests.start(choices[next++]);
     }
     static_cast<void>(requests.collect());
   } while (ends.channel->poll(1) > 0 || !ends.channel->settled());

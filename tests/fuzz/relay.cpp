@@ -59,13 +59,13 @@ class PeerLane final : public fuzzing::InputLane {
   std::vector<std::byte> payload_of(RelayKind kind) {
     std::vector<std::byte> payload;
     if (kind == RelayKind::subscribe) {
-      wire::Subscribe wish;
-      wish.mode = take<std::uint8_t>(input_) % 2U;
-      wish.window = take<std::uint8_t>(input_);
-      wish.fields = {{0, {0}, {take<std::uint8_t>(input_)}}};
-      wish.file = file_;
-      wish.series = "eta";
-      payload = wire::encode_subscribe(wish);
+      wire::Subscribe wanted;
+      wanted.mode = take<std::uint8_t>(input_) % 2U;
+      wanted.window = take<std::uint8_t>(input_);
+      wanted.fields = {{0, {0}, {take<std::uint8_t>(input_)}}};
+      wanted.file = file_;
+      wanted.series = "eta";
+      payload = wire::encode_subscribe(wanted);
     } else if (kind == RelayKind::accepted) {
       payload.resize(wire::accepted_bytes);
       wire::encode_accepted({false, number(), step_bytes, 0}, std::span(payload).first<wire::accepted_bytes>());
@@ -177,10 +177,10 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
     box.dimensions = 1;
     box.stop[0] = elements;
     record.parts = {{0, 0, {{box}}, "series-eta"}};
-    series::PartWish wish;
-    wish.fields = {{0, {box}}};
-    wish.mode = series::Mode::follow;
-    const auto part = remote_.open_part(record, 0, wish, os::never);
+    series::PartSelection wanted;
+    wanted.fields = {{0, {box}}};
+    wanted.mode = series::Mode::follow;
+    const auto part = remote_.open_part(record, 0, wanted, os::never);
     const bool open = part.ok() && (*part)->finish_opening(os::never).ok();
     while (channel_.poll(1) > 0 || !channel_.settled()) {
     }
@@ -207,8 +207,8 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
   Status program_alive(std::string_view) override { return {}; }
   Result<std::uint64_t> between_slices() override { return series::longest_slice_ns; }
   [[nodiscard]] std::uint64_t spin_ns() const noexcept override { return 0; }
-  Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord&, std::size_t, const series::PartWish&,
-                                                  std::uint64_t) override {
+  Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord&, std::size_t,
+                                                  const series::PartSelection&, std::uint64_t) override {
     return Code::unsupported;
   }
   // Waits until the input has ended.

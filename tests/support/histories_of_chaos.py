@@ -136,7 +136,7 @@ def invent_an_uneven_end(run: Run) -> None:
 
 def make_different_calls(run: Run) -> None:
     reader = life_of(run, "reader")
-    text = "reader rank 0 reads the series, and another one makes another call"
+    text = "reader rank 0 reads the series, and another rank makes another call"
     reader.calls.insert(-4, read(3900, 3901, status="ERROR_MISMATCH", text=text))
 
 

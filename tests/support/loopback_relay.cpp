@@ -23,7 +23,7 @@ channel::Handlers handlers_of(channel::FrameHandler& handler) {
   return handlers;
 }
 
-pollfd wish(const channel::Channel& channel) {
+pollfd poll_entry(const channel::Channel& channel) {
   const auto& lane = *channel.lanes().front();
   return {lane.descriptor(), static_cast<short>(lane.want_write() ? POLLIN | POLLOUT : POLLIN), 0};
 }
@@ -103,11 +103,11 @@ void LoopbackRelay::run() {
     if (work > 0 || ready || server_->ready()) {
       continue;
     }
-    std::vector<pollfd> wishes = {{bell_.number(), POLLIN, 0}, {server_->descriptor(), POLLIN, 0}};
+    std::vector<pollfd> polled = {{bell_.number(), POLLIN, 0}, {server_->descriptor(), POLLIN, 0}};
     for (const auto& channel : channels_) {
-      wishes.push_back(wish(*channel));
+      polled.push_back(poll_entry(*channel));
     }
-    ::poll(wishes.data(), wishes.size(), tick_ms);
+    ::poll(polled.data(), polled.size(), tick_ms);
     std::uint64_t rung = 0;
     static_cast<void>(!::read(bell_.number(), &rung, sizeof rung));
   }
@@ -154,24 +154,25 @@ Result<channel::Channel*> RemoteEnvironment::channel_to(channel::PeerId peer) {
 }
 
 Result<std::unique_ptr<series::Part>> RemoteEnvironment::open_part(const universe::SeriesRecord& record,
-                                                                   std::size_t part, const series::PartWish& wish,
+                                                                   std::size_t part,
+                                                                   const series::PartSelection& selection,
                                                                    std::uint64_t deadline_ns) {
-  return remote_->open_part(record, part, wish, deadline_ns);
+  return remote_->open_part(record, part, selection, deadline_ns);
 }
 
 Status RemoteEnvironment::wait(const std::function<bool()>& done, std::uint64_t until_ns) {
   while (!done() && os::now_ns() < until_ns) {
     int work = 0;
-    std::vector<pollfd> wishes;
+    std::vector<pollfd> polled;
     for (const auto& channel : channels_) {
       work += channel->poll(64);
       if (!channel->settled()) {
-        wishes.push_back(wish(*channel));
+        polled.push_back(poll_entry(*channel));
       }
     }
     const std::uint64_t now = os::now_ns();
     if (work == 0 && !done() && now < until_ns) {
-      ::poll(wishes.data(), wishes.size(),
+      ::poll(polled.data(), polled.size(),
              static_cast<int>(std::min<std::uint64_t>(until_ns - now, 50'000'000) / 1'000'000));
     }
   }

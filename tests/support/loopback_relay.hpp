@@ -60,7 +60,8 @@ class RemoteEnvironment final : public FakeEnvironment, private message::Channel
   ~RemoteEnvironment() override;
 
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
-                                                  const series::PartWish& wish, std::uint64_t deadline_ns) override;
+                                                  const series::PartSelection& selection,
+                                                  std::uint64_t deadline_ns) override;
   Status wait(const std::function<bool()>& done, std::uint64_t until_ns) override;
   Result<std::uint64_t> between_slices() override;
   [[nodiscard]] universe::SeriesRegistry& registry() noexcept override { return register_; }

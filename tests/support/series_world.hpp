@@ -86,8 +86,8 @@ class FakeEnvironment : public series::Environment {
   Status program_alive(std::string_view program) override;
   Result<std::uint64_t> between_slices() override;
   [[nodiscard]] std::uint64_t spin_ns() const noexcept override { return spin; }
-  Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord&, std::size_t, const series::PartWish&,
-                                                  std::uint64_t) override {
+  Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord&, std::size_t,
+                                                  const series::PartSelection&, std::uint64_t) override {
     // A way of reading from other nodes overrides this.
     return fail(Code::unsupported, "no relay here");
   }

@@ -17,10 +17,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
-TRIPS = dict.fromkeys(("send", "series", "relay", "halo", "round"), "left:1,right:1")
+PATHS = dict.fromkeys(("send", "series", "relay", "halo", "round"), "left:1,right:1")
 BUILD = ROOT / "build" / "release"
-# If the process is kept from running in the middle of a trip, it looks at its sockets in between, or waits. One of four
-# prints on a single loaded core showed that. A trip that has changed is never printed as the page shows it.
+# A process that is kept from running in the middle of a data path looks at its sockets in between, or waits. On a
+# loaded core, one of four prints therefore differed from the page. A path that has changed is never printed as the page
+# shows it.
 ATTEMPTS = 10
 
 
@@ -31,7 +32,7 @@ def travel(trip: str, build: Path = BUILD) -> str:
         secret.touch(mode=0o600)
         secret.write_text("5" * 64 + "\n")
         environment = {**os.environ, "COUPLET_RUN_DIR": scratch, "COUPLET_SECRET_FILE": str(secret)}
-        command = [build / "libexec/couplet/couplet-hub", "--programs", TRIPS[trip], "--listen", "127.0.0.1:0"]
+        command = [build / "libexec/couplet/couplet-hub", "--programs", PATHS[trip], "--listen", "127.0.0.1:0"]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as hub:
             assert hub.stdout is not None
             environment["COUPLET_HUB"] = hub.stdout.readline().strip().removeprefix("COUPLET_HUB=")
@@ -59,7 +60,7 @@ def block(trip: str) -> re.Pattern[str]:
     return re.compile(rf"(<!-- tour: {trip} -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 
-@pytest.mark.parametrize("trip", TRIPS)
+@pytest.mark.parametrize("trip", PATHS)
 def test_page_shows_the_tour(trip: str) -> None:
     shown = block(trip).search(PAGE.read_text())
     assert shown, f"docs/architecture.md shows no trip '{trip}'"
@@ -80,7 +81,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] != ["--update"]:
         sys.exit(__doc__)
     text = PAGE.read_text()
-    for name in TRIPS:
+    for name in PATHS:
         text = block(name).sub(
             lambda match, name=name: (
                 match[1] + usual(name, Path(sys.argv[2]) if len(sys.argv) > 2 else BUILD) + match[3]

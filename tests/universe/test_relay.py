@@ -22,9 +22,9 @@ RELAY = BUILD / "libexec" / "couplet" / "couplet-relay"
 MAX_STARTS = 8  # of relays, by one process
 
 
-def start(world: World, what: str, program: str, rank: int, size: int, node: str, **wishes: object) -> Program:
+def start(world: World, what: str, program: str, rank: int, size: int, node: str, **settings: object) -> Program:
     """Starts one rank of a program on a node, and waits until it is ready."""
-    words = [f"{key}={value}" for key, value in wishes.items()]
+    words = [f"{key}={value}" for key, value in settings.items()]
     return Program(world, world.start([str(STEPS), what, program, str(rank), str(size), *words], COUPLET_NODE=node))
 
 

@@ -47,11 +47,11 @@ def slow_cable() -> Iterator[Callable[[float], Namespaces]]:
 
 
 def start(
-    hosts: Namespaces, side: str, world: World, what: str, *words: object, node: str, **wishes: object
+    hosts: Namespaces, side: str, world: World, what: str, *words: object, node: str, **settings: object
 ) -> Process:
     """Starts a process of programs/steps.cpp."""
     command = [*hosts.prefix(side), str(STEPS), what, *(str(word) for word in words)]
-    return world.start([*command, *(f"{key}={value}" for key, value in wishes.items())], COUPLET_NODE=node)
+    return world.start([*command, *(f"{key}={value}" for key, value in settings.items())], COUPLET_NODE=node)
 
 
 def numbers_of(output: str) -> dict[str, int]:

@@ -78,8 +78,8 @@ def test_holders_in_a_window(make_world: MakeWorld, flavour: str, direct: str) -
 def relayed(world: World, sky: str, eye: str, mode: str, extent: int, torn: bool = False) -> list[dict[str, int]]:
     """The eyes are on another node, in a job of their own, perhaps of another MPI."""
     writer = start(world, sky, writes(sky, WRITERS, STEPS, extent, PAUSE_US), **SETTINGS)
-    wishes = reads(eye, READERS, "relay", mode, extent, torn=torn)
-    reader = start(world, eye, wishes, **SETTINGS, COUPLET_NODE="elsewhere")
+    wanted = reads(eye, READERS, "relay", mode, extent, torn=torn)
+    reader = start(world, eye, wanted, **SETTINGS, COUPLET_NODE="elsewhere")
     output = world.finish(reader, WITHIN_S).check().output
     world.finish(writer, WITHIN_S).check()
     return counts(output)

@@ -21,7 +21,7 @@ SEEN_S = 0.2  # a reader that polls sees steps that are there for so long
 SLOW_BYTES_S = {"mapped": 1e9, "relay": 1e8}
 # From when a step is there until a follower that has a core looks at it, the bells and messages of a relay included.
 LOOK_S = {"mapped": 1e-3, "relay": 5e-3}
-# Steps that a writer has put while a follower read. Fewer allow no statement.
+# A follower is judged only if at least this many steps were published while it read.
 MIN_STEPS = 100
 # The share of the steps that it could have copied at that speed.
 MIN_SHARE = 0.05

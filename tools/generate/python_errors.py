@@ -34,7 +34,7 @@ CLASSES = {
     "ERROR_HUB_LOST": ("HubLostError", "ConnectionError"),
     "ERROR_INTERNAL": ("InternalError", "RuntimeError"),
 }
-# Answers that are results in Python, not exceptions.
+# Codes without a class of their own: answers and, for INTERRUPTED, what the signal handler has raised.
 RESULTS = {"OK", "NOT_YET", "END", "RESTARTED", "INTERRUPTED"}
 FULL = "No room for another step within wait_timeout: a reader that it waits for has not read. Nothing was written."
 

@@ -56,7 +56,9 @@ class Collector:
                 done = True
             elif words[:1] == ["curve"]:
                 self._curve(words, line, what)
-        if not version or not done:
+        if not version:
+            raise DocumentError(f"{what}: couplet-probe-links is not of version {LINKS_VERSION}")
+        if not done:
             raise DocumentError(f"couplet-probe-links ended before it was done: {what}")
 
     def _curve(self, words: list[str], line: str, what: str) -> None:

@@ -315,7 +315,7 @@ def _matrix_of_edges(content: dict[str, Any], path: Path) -> list[list[float]]:
                 f"{path}: edges[{index}] has to be [source, target, amount], processes 0 to {count - 1}"
             )
         if not _is_number(edge[2]) or edge[2] < 0:
-            raise DocumentError(f"{path}: edges[{index}]: its amount has to be a number of at least 0")
+            raise DocumentError(f"{path}: edges[{index}]: its amount must be a number of at least 0, not {edge[2]!r}")
         rows[edge[0]][edge[1]] += float(edge[2])
     return rows
 

@@ -389,7 +389,7 @@ Status MpiWindow::get_typed(int rank, const WindowSteps& steps, Way way) {
   return {};
 }
 
-// Gets as many steps with each call as its size limit allows.
+// Gets with each call as many steps as its size limit allows, and what is left over one by one.
 Status MpiWindow::get_all(int rank, const WindowSteps& steps, TypePair& types) {
   const layout::CopyPlan& plan = *steps.plan;
   const std::uint64_t most = std::max<std::uint64_t>(1, largest_get / plan.bytes());

@@ -98,7 +98,7 @@ class Absences {
           std::min(found->second.refusing_until_ns, os::deadline_after(found->second.patience.refusing_s, now_ns));
     }
   }
-  // Those for which the hub has waited long enough. They stay until they are removed.
+  // Returns the members for which the hub has waited long enough. They stay until they are removed.
   [[nodiscard]] std::vector<Ended> due(std::uint64_t now_ns) const {
     std::vector<Ended> due;
     for (const auto& [peer, absence] : members_) {
@@ -110,7 +110,8 @@ class Absences {
     }
     return due;
   }
-  // Those whose connections have broken and that could not be reached for `seconds`: each once, until it is seen again.
+  // Returns the members whose connection has broken and whose port has neither accepted nor refused a call for
+  // `seconds`. Each is returned once, and again only after it was seen alive.
   [[nodiscard]] std::vector<channel::PeerId> newly_unreachable(double seconds, std::uint64_t now_ns) {
     std::vector<channel::PeerId> peers;
     for (auto& [peer, absence] : members_) {

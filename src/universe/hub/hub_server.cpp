@@ -28,7 +28,7 @@ constexpr std::uint64_t find_out_ns = 4'000'000'000;  // for which it goes on to
 constexpr std::uint64_t max_lock_wait_ns = 60'000'000'000;  // the longest wait for the lock of the run directory
 constexpr std::uint64_t silence_look_ns = 250'000'000;
 // The id that stop_descriptor has in by_descriptor_. No connection or caller has it.
-constexpr ConnectionId stop_wish = 0;
+constexpr ConnectionId stop_request = 0;
 constexpr ConnectionId lifeline = UINT32_MAX;
 
 std::string why_gone(const Status& failure) {
@@ -145,7 +145,7 @@ Status HubServer::run(int stop_descriptor) {
   if (stop_descriptor >= 0) {
     COUPLET_TRY(doorbell_->watch(stop_descriptor, false));
   }
-  by_descriptor_[stop_descriptor] = stop_wish;
+  by_descriptor_[stop_descriptor] = stop_request;
   while (turn(tick_ns)) {
   }
   if (state_->may_be_missed() && options_.note) {
@@ -181,7 +181,7 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
     const auto found = by_descriptor_.find(descriptors[static_cast<std::size_t>(index)]);
     if (found == by_descriptor_.end()) {
       called = true;
-    } else if (found->second == stop_wish) {
+    } else if (found->second == stop_request) {
       doorbell_->unwatch(found->first);
       schedule_.stop_due_ns = now + find_out_ns;
     } else if (found->second == lifeline) {

@@ -168,7 +168,7 @@ TEST(ExchangeChooser, AMethodCanBePinned) {
   }
 }
 
-TEST(ExchangeChooser, AnUnknownMethodAndADifferentWishAreErrors) {
+TEST(ExchangeChooser, AnUnknownMethodAndADifferentMethodAreErrors) {
   const test::TemporaryDirectory directory;
   Parties parties(LaneKind::shm, 2);
   parties.run([&](Party& party) {

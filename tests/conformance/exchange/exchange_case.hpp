@@ -51,7 +51,7 @@ class Member {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Adds edges of an array; count: of elements.
+  // Adds an edge that sends, or receives, all of `data`.
   template <typename T>
   std::uint32_t send(int peer, std::int64_t tag, std::vector<T>& data, const Edge& terms = {}) {
     return add(Direction::out, peer, tag, data.data(), data.size() * sizeof(T), terms);

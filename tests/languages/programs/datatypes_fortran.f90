@@ -109,6 +109,9 @@ contains
     call require(ierr == couplet_error_argument, "a negative count")
     call wrong%create_subarray([4], [2], [4], couplet_real64, ierr)
     call require(ierr == couplet_error_argument, "a part outside")
+    call wrong%create_subarray([4, 5], [2, 3], [1, 4], couplet_real64, ierr)
+    call require(index(couplet_error_message(), "dimension 2 of the array has 5 items, and the part has 3 from the &
+      &index 4") > 0, "the dimension as Fortran counts it")
     call group%send_items(field(1:3, :), 1, column, 0, 9, ierr)
     call require(ierr == couplet_error_argument, "a section with gaps")
     call group%send_items(field, 1, wrong, 0, 9, ierr)

@@ -95,8 +95,8 @@ static int32_t look(const couplet_awaited* awaited, int32_t count, int descripto
   }
   couplet_status status;
   while ((status = couplet_arm_any(awaited, count, &index, message)) == COUPLET_NOT_YET) {
-    struct pollfd wish = {.fd = descriptor, .events = POLLIN};
-    REQUIRE(poll(&wish, 1, 60000) == 1);
+    struct pollfd polled = {.fd = descriptor, .events = POLLIN};
+    REQUIRE(poll(&polled, 1, 60000) == 1);
   }
   REQUIRE(status == COUPLET_OK);
   return index;

@@ -63,8 +63,8 @@ couplet::Ready look(const std::vector<couplet::Awaited>& awaited, int descriptor
     if (const auto ready = couplet::arm_any(awaited)) {
       return *ready;
     }
-    pollfd wish{.fd = descriptor, .events = POLLIN, .revents = 0};
-    require(::poll(&wish, 1, 60000) == 1, "the descriptor can be read");
+    pollfd polled{.fd = descriptor, .events = POLLIN, .revents = 0};
+    require(::poll(&polled, 1, 60000) == 1, "the descriptor can be read");
   }
 }
 

@@ -73,7 +73,7 @@ contains
     type(couplet_awaited), intent(in) :: awaited(:)
     integer, intent(in) :: descriptor
     type(couplet_message), intent(out) :: message
-    type(pollfd) :: wish(1)
+    type(pollfd) :: polled(1)
     integer :: ierr
     if (descriptor < 0) then
       call couplet_wait_any(awaited, place, message, 60.0_real64)
@@ -82,8 +82,8 @@ contains
     do
       call couplet_arm_any(awaited, place, message, ierr)
       if (ierr /= couplet_not_yet) exit
-      wish(1)%fd = descriptor
-      call require(poll(wish, 1_c_long, 60000_c_int) == 1, "the descriptor can be read")
+      polled(1)%fd = descriptor
+      call require(poll(polled, 1_c_long, 60000_c_int) == 1, "the descriptor can be read")
     end do
     call require(ierr == couplet_ok, "arm_any")
   end function

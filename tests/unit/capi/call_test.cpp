@@ -46,7 +46,7 @@ TEST(Usable, AHandleThatIsNullClosedOrOfAnotherProcessIsAnError) {
   ++universe.fork_generation;
   EXPECT_EQ(usable(&series, "put").code(), Code::forked);
   universe.kind = HandleKind::gone;
-  EXPECT_EQ(usable(&universe, "leave").text(), "leave: the universe handle is NULL or was left");
+  EXPECT_EQ(usable(&universe, "leave").text(), "leave: the universe handle is NULL, or this universe was left");
 }
 
 TEST(Usable, AHandleOfAnotherKindIsAnError) {

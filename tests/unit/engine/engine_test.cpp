@@ -195,7 +195,7 @@ TEST_F(EngineTest, InACrowdNobodySpins) {
   EXPECT_TRUE(engine.wait([&] { return engine.spin_ns() != 0; }, os::deadline_after(60), nothing).ok());
 }
 
-TEST(Patience, TheWishOfTheUserCounts) {
+TEST(Patience, TheChoiceOfTheUserCounts) {
   EXPECT_GT(patience_for().spin_ns, 0U);
   EXPECT_GT(patience_for().yield_ns, 0U);
   EXPECT_EQ(patience_for(50).spin_ns, 50'000U);

@@ -76,8 +76,9 @@ class Elsewhere final : public FakeEnvironment, public message::Channels {
     return {};
   }
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
-                                                  const series::PartWish& wish, std::uint64_t deadline_ns) override {
-    return remote->open_part(record, part, wish, deadline_ns);
+                                                  const series::PartSelection& selection,
+                                                  std::uint64_t deadline_ns) override {
+    return remote->open_part(record, part, selection, deadline_ns);
   }
   universe::SeriesRegistry& registry() noexcept override { return register_; }
 

@@ -30,11 +30,11 @@ class Links {
   void hear() {
     for (const auto& frame : environment.relay().take()) {
       if (Connection::kind_of(frame) == RelayKind::subscribe) {
-        const auto wish = std::move(wire::decode_subscribe(std::as_bytes(std::span(frame.payload)))).value();
-        const std::size_t link = wish.file == "ocean-0" ? 0 : 1;
-        const std::uint64_t first = wish.again ? wish.next : first_ordinal[link];
+        const auto wanted = std::move(wire::decode_subscribe(std::as_bytes(std::span(frame.payload)))).value();
+        const std::size_t link = wanted.file == "ocean-0" ? 0 : 1;
+        const std::uint64_t first = wanted.again ? wanted.next : first_ordinal[link];
         number[link] = frame.header.context;
-        granted[link] = first + wish.window;
+        granted[link] = first + wanted.window;
         needed[link] = 0;
         std::array<std::byte, wire::accepted_bytes> image{};
         wire::encode_accepted({false, first, bytes(link), 0}, image);

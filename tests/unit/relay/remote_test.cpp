@@ -38,10 +38,10 @@ class RelayRemote : public ::testing::Test {
       heard_.push_back(Connection::kind_of(frame));
       if (heard_.back() == RelayKind::subscribe) {
         const auto image = std::as_bytes(std::span(frame.payload));
-        wish_ = std::move(wire::decode_subscribe(image)).value();
+        subscribed_ = std::move(wire::decode_subscribe(image)).value();
         number_ = frame.header.context;
         if (refuse_.empty()) {
-          accept(wish_.again ? wish_.next : first_);
+          accept(subscribed_.again ? subscribed_.next : first_);
         } else {
           reader_.relay().say(RelayKind::refused, number_, 0, 0, COUPLET_ERROR_LIMIT,
                               std::as_bytes(std::span(refuse_)));
@@ -55,10 +55,10 @@ class RelayRemote : public ::testing::Test {
     reader_.relay().say(RelayKind::accepted, number_, first, 0, 0, image);
   }
   Result<std::unique_ptr<series::Part>> open(series::Mode mode = series::Mode::follow) {
-    series::PartWish wish;
-    wish.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
-    wish.mode = mode;
-    COUPLET_TRY_VALUE(auto part, reader_.remote->open_part(record_, 0, wish, soon()));
+    series::PartSelection wanted;
+    wanted.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
+    wanted.mode = mode;
+    COUPLET_TRY_VALUE(auto part, reader_.remote->open_part(record_, 0, wanted, soon()));
     COUPLET_TRY(part->finish_opening(soon()));
     return part;
   }
@@ -108,7 +108,7 @@ class RelayRemote : public ::testing::Test {
   testing::SeriesWorld world_;
   Elsewhere reader_{world_};
   universe::SeriesRecord record_;
-  wire::Subscribe wish_;
+  wire::Subscribe subscribed_;
   std::uint32_t number_ = 0;
   std::uint64_t first_ = 0;
   std::string refuse_;
@@ -120,7 +120,7 @@ TEST_F(RelayRemote, StepsAndPiecesComeIntoLocalSlots) {
   auto part = opened();
   EXPECT_STREQ(part->route(), "relay");
   EXPECT_EQ(part->first_ordinal(), 3U);
-  EXPECT_EQ(wish_.window, window_steps);
+  EXPECT_EQ(subscribed_.window, window_steps);
   const auto values = testing_fixture::field(3);
   const auto bytes = std::as_bytes(std::span(values));
   reader_.relay().say(RelayKind::piece, number_, 3, 0, 0, bytes.first(100));
@@ -208,10 +208,10 @@ TEST_F(RelayRemote, ARefusalIsTheAnswerOfOpening) {
 TEST_F(RelayRemote, ARelayOfAnEarlierReleaseIsAskedWithoutTheNumberOfTheReader) {
   reader_.script = [this] {
     for (const auto& frame : reader_.relay().take(false)) {
-      wish_ = wire::decode_subscribe(std::as_bytes(std::span(frame.payload))).value();
+      subscribed_ = wire::decode_subscribe(std::as_bytes(std::span(frame.payload))).value();
       number_ = frame.header.context;
       heard_.push_back(Connection::kind_of(frame));
-      if (wish_.reader != 0) {
+      if (subscribed_.reader != 0) {
         const std::string text = "the mode, the start, the fields or the names of a subscription are not valid";
         reader_.relay().say(RelayKind::refused, number_, 0, 0, COUPLET_ERROR_PROTOCOL, std::as_bytes(std::span(text)));
       } else {
@@ -222,7 +222,7 @@ TEST_F(RelayRemote, ARelayOfAnEarlierReleaseIsAskedWithoutTheNumberOfTheReader) 
   const auto part = opened();
   push_step(0);
   EXPECT_EQ(arrived(*part), 1U);
-  EXPECT_EQ(wish_.reader, 0U);
+  EXPECT_EQ(subscribed_.reader, 0U);
   EXPECT_EQ(heard_, (std::vector<RelayKind>{RelayKind::subscribe, RelayKind::subscribe}));
 }
 
@@ -264,7 +264,7 @@ TEST_F(RelayRemote, StepsBeyondTheCreditEndTheChannel) {
 
 TEST_F(RelayRemote, AfterAJumpTheRelayMaySendAsManyStepsAsThereAreSlots) {
   auto part = opened();
-  EXPECT_TRUE(wish_.jumps);
+  EXPECT_TRUE(subscribed_.jumps);
   reader_.relay().say(RelayKind::lost, number_, 0, 50);
   for (std::uint64_t ordinal = 50; ordinal < 50 + window_steps; ++ordinal) {
     push_step(ordinal);
@@ -363,7 +363,7 @@ TEST_F(RelayRemote, AReaderOfOneOfSeveralStepsSaysSoAndIsSentOnlyThose) {
   EXPECT_FALSE(series::read_step(part->file().slot_header(3), 3).has_value());
   reader_.kill_relay();
   reader_.start_relay();  // it has not heard what is needed
-  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), wish_.again; }, soon()).ok());
+  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), subscribed_.again; }, soon()).ok());
   EXPECT_EQ(told().second, -2);
   push_step(6);
   EXPECT_EQ(arrived(*part), 7U);
@@ -383,10 +383,10 @@ TEST_F(RelayRemote, AnotherRelayGoesOnWhereTheLostOneStopped) {
   reader_.kill_relay();
   EXPECT_TRUE(part->alive().ok());
   reader_.start_relay();
-  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), wish_.again; }, soon()).ok());
+  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), subscribed_.again; }, soon()).ok());
   EXPECT_EQ(number_, number);
-  EXPECT_EQ(wish_.next, 1U);
-  EXPECT_EQ(wish_.window, window_steps - 1);
+  EXPECT_EQ(subscribed_.next, 1U);
+  EXPECT_EQ(subscribed_.window, window_steps - 1);
   push_step(1);
   EXPECT_EQ(series::read_step(part->file().slot_header(1), 1), 1);
 }
@@ -418,7 +418,7 @@ TEST_F(RelayRemote, RelaysThatDieOneAfterTheOtherAreNotOneLongAbsence) {
     EXPECT_TRUE(part->alive().ok()) << part->alive().text();
   }
   reader_.start_relay();
-  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), wish_.again; }, soon()).ok());
+  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), subscribed_.again; }, soon()).ok());
   push_step(0);
   EXPECT_EQ(arrived(*part), 1U);
 }
@@ -432,7 +432,7 @@ TEST_F(RelayRemote, ARelayThatReturnsWhileTheReaderComputesIsFound) {
   EXPECT_TRUE(part->poll().ok());  // its table still says that the relay is lost
   EXPECT_TRUE(part->alive().ok()) << part->alive().text();
   reader_.start_relay();
-  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), wish_.again; }, soon()).ok());
+  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), subscribed_.again; }, soon()).ok());
 }
 
 // A reader of a living writer was told peer_lost, although a slow machine was starting the next relay.
@@ -449,7 +449,7 @@ TEST_F(RelayRemote, AnotherRelayIsAwaitedWhileTheWriterLives) {
   EXPECT_EQ(part->alive().code(), Code::peer_lost);
   reader_.writer_lives = true;
   reader_.start_relay();
-  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), wish_.again; }, soon()).ok());
+  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), subscribed_.again; }, soon()).ok());
   EXPECT_EQ(part->hindered(), "");
 }
 
@@ -471,10 +471,10 @@ TEST_F(RelayRemote, AReadThatWaitsForAnotherRelaySaysSo) {
 TEST_F(RelayRemote, OpeningWaitsForAnotherRelayUntilItsDeadline) {
   reader_.begin(1000 * patience_ns);
   reader_.kill_relay();
-  series::PartWish wish;
-  wish.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
-  wish.mode = series::Mode::follow;
-  auto part = reader_.remote->open_part(record_, 0, wish, soon());
+  series::PartSelection wanted;
+  wanted.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
+  wanted.mode = series::Mode::follow;
+  auto part = reader_.remote->open_part(record_, 0, wanted, soon());
   ASSERT_TRUE(part.ok());
   const Status late = (*part)->finish_opening(os::now_ns() + 2 * patience_ns);
   EXPECT_EQ(late.code(), Code::timeout) << late.text();
@@ -495,7 +495,7 @@ TEST_F(RelayRemote, OpeningOutlivesARelay) {
   };
   const auto part = opened(series::Mode::hold);
   EXPECT_EQ(deaths, 1);
-  EXPECT_FALSE(wish_.again);
+  EXPECT_FALSE(subscribed_.again);
 }
 
 TEST_F(RelayRemote, OpeningWithoutARelayNamesIt) {
@@ -520,7 +520,7 @@ TEST_F(RelayRemote, ClosingAHoldWaitsForAnotherRelayToEndIt) {
   reader_.poll();
   answer();
   EXPECT_EQ(heard_, (std::vector<RelayKind>{RelayKind::subscribe, RelayKind::unsubscribe}));
-  EXPECT_TRUE(wish_.again);
+  EXPECT_TRUE(subscribed_.again);
 }
 
 // The hold stayed in the writer's slots, and held up the writer, if the next relay took longer than the patience.

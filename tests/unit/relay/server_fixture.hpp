@@ -43,22 +43,22 @@ class RelayServer : public series::testing_fixture::Series, public ServerHost {
       }
     }
   }
-  wire::Subscribe wish(series::Mode mode = series::Mode::follow) {
-    wire::Subscribe wish;
-    wish.mode = static_cast<std::uint8_t>(mode);
-    wish.window = 4;
-    wish.fields = {{0, {0, 0}, {rows, columns}}};
-    wish.file = world.series_files().front();
-    wish.series = "eta";
-    return wish;
+  wire::Subscribe subscribe_of(series::Mode mode = series::Mode::follow) {
+    wire::Subscribe wanted;
+    wanted.mode = static_cast<std::uint8_t>(mode);
+    wanted.window = 4;
+    wanted.fields = {{0, {0, 0}, {rows, columns}}};
+    wanted.file = world.series_files().front();
+    wanted.series = "eta";
+    return wanted;
   }
-  std::vector<Recorder::Frame> ask(Connection& connection, std::uint32_t number, const wire::Subscribe& wish) {
-    connection.say(RelayKind::subscribe, number, 0, 0, 0, wire::encode_subscribe(wish));
+  std::vector<Recorder::Frame> ask(Connection& connection, std::uint32_t number, const wire::Subscribe& wanted) {
+    connection.say(RelayKind::subscribe, number, 0, 0, 0, wire::encode_subscribe(wanted));
     settle();
     return connection.take();
   }
-  std::string refusal(const wire::Subscribe& wish, Code code) {
-    const auto frames = ask(connect(), 1, wish);
+  std::string refusal(const wire::Subscribe& wanted, Code code) {
+    const auto frames = ask(connect(), 1, wanted);
     EXPECT_EQ(frames.size(), 1U);
     EXPECT_EQ(Connection::kind_of(frames.at(0)), RelayKind::refused);
     EXPECT_EQ(static_cast<Code>(frames.at(0).header.tag), code) << frames.at(0).payload;

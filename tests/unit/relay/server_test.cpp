@@ -27,7 +27,7 @@ TEST_F(RelayServer, PushesStepsUnderCreditAndSaysHowManyNewerOnesThereAre) {
     put(*writer, step);
   }
   Connection& reader = connect();
-  auto frames = ask(reader, 7, wish());
+  auto frames = ask(reader, 7, subscribe_of());
   ASSERT_EQ(frames.size(), 5U);  // accepted, and four steps of the window
   EXPECT_EQ(Connection::kind_of(frames[0]), RelayKind::accepted);
   for (std::uint64_t index = 0; index < 4; ++index) {
@@ -52,7 +52,7 @@ TEST_F(RelayServer, LongStepsComeInPieces) {
   start({.piece_bytes = 100});
   const auto writer = create(4);
   put(*writer, 3);
-  const auto frames = ask(connect(), 1, wish());
+  const auto frames = ask(connect(), 1, subscribe_of());
   ASSERT_EQ(frames.size(), 1 + (step_bytes + 99) / 100);
   std::string bytes;
   for (std::size_t index = 1; index < frames.size(); ++index) {
@@ -81,7 +81,7 @@ TEST_F(RelayServer, APieceDoesNotWaitForTheAcknowledgementOfThoseBefore) {
   wire::FrameHeader header;
   header.kind = wire::relay_frame_kind(RelayKind::subscribe);
   header.context = 1;
-  ASSERT_TRUE(there.try_send(header, wire::encode_subscribe(wish())));
+  ASSERT_TRUE(there.try_send(header, wire::encode_subscribe(subscribe_of())));
   while (server_->subscriptions() == 0) {
     here.poll(64);
   }
@@ -99,7 +99,7 @@ TEST_F(RelayServer, APieceDoesNotWaitForTheAcknowledgementOfThoseBefore) {
 TEST_F(RelayServer, TellsWhatAFollowerHasLost) {
   const auto writer = create(4);
   Connection& reader = connect();
-  auto begin = wish();
+  auto begin = subscribe_of();
   begin.window = 1;
   put(*writer, 0);
   ASSERT_EQ(ask(reader, 1, begin).size(), 2U);
@@ -124,7 +124,7 @@ TEST_F(RelayServer, TellsWhatAFollowerHasLost) {
 TEST_F(RelayServer, AFollowerThatIsBehindIsSentAStepWithEverySecondCredit) {
   const auto writer = create(1);
   Connection& reader = connect();
-  auto one = wish();
+  auto one = subscribe_of();
   one.window = 1;
   one.jumps = true;
   put(*writer, 0);
@@ -158,7 +158,7 @@ TEST_F(RelayServer, AFollowerThatIsBehindIsSentAStepWithEverySecondCredit) {
 TEST_F(RelayServer, AJumpMovesTheWindowOnceForEachCreditAndOnlyIfTheReaderKnowsOfIt) {
   const auto writer = create(2);
   Connection& reader = connect();
-  auto begin = wish();
+  auto begin = subscribe_of();
   begin.window = 4;
   for (const std::uint32_t number : {1U, 2U}) {
     begin.jumps = number == 1;
@@ -194,7 +194,7 @@ TEST_F(RelayServer, SaysHowASeriesEnds) {
   auto writer = create(4);
   put(*writer, 0);
   Connection& reader = connect();
-  ask(reader, 1, wish());
+  ask(reader, 1, subscribe_of());
   ASSERT_TRUE(writer->close(testing_fixture::soon()).ok());
   settle();
   const auto frames = reader.take();
@@ -209,7 +209,7 @@ TEST_F(RelayServer, SaysThatAWriterIsGone) {
   const auto writer = create(4);
   put(*writer, 0);
   Connection& reader = connect();
-  ask(reader, 1, wish());
+  ask(reader, 1, subscribe_of());
   writer_environment.die();
   server_->tick();
   settle();
@@ -223,8 +223,8 @@ TEST_F(RelayServer, TwoReadersOfOneFileEachGetTheirSteps) {
   const auto writer = create(4);
   Connection& one = connect();
   Connection& other = connect();
-  ask(one, 1, wish());
-  auto part = wish();
+  ask(one, 1, subscribe_of());
+  auto part = subscribe_of();
   part.fields = {{0, {2, 3}, {4, 5}}};
   ask(other, 1, part);
   EXPECT_EQ(server_->subscriptions(), 2U);
@@ -239,8 +239,8 @@ TEST_F(RelayServer, AHoldEndsWithTheSubscriptionOrWithTheReaderButNotWithTheConn
   const auto writer = create(4);
   Connection& one = connect();
   Connection& other = connect();
-  ask(one, 1, wish(series::Mode::hold));
-  ask(other, 2, wish(series::Mode::hold));
+  ask(one, 1, subscribe_of(series::Mode::hold));
+  ask(other, 2, subscribe_of(series::Mode::hold));
   EXPECT_EQ(holders(), 2);
   one.say(RelayKind::unsubscribe, 1);
   settle();
@@ -258,14 +258,14 @@ TEST_F(RelayServer, AHoldEndsWithTheSubscriptionOrWithTheReaderButNotWithTheConn
 TEST_F(RelayServer, AReaderWhoseConnectionWasResetGoesOnWithItsHold) {
   const auto writer = create(4);
   Connection& first = connect();
-  ask(first, 5, wish(series::Mode::hold));
+  ask(first, 5, subscribe_of(series::Mode::hold));
   put(*writer, 0);
   settle();
   EXPECT_EQ(first.take().at(0).header.first, 0U);
   first.die();
   settle();
   put(*writer, 1);
-  auto again = wish(series::Mode::hold);
+  auto again = subscribe_of(series::Mode::hold);
   again.again = true;
   again.next = 1;
   again.window = 3;
@@ -283,7 +283,7 @@ TEST_F(RelayServer, IdleSubscriptionsAreLookedAtOnlyWhenThereIsNews) {
   const auto writer = create(4);
   Connection& reader = connect();
   for (std::uint32_t number = 1; number <= 20; ++number) {
-    ask(reader, number, wish());
+    ask(reader, number, subscribe_of());
   }
   EXPECT_FALSE(server_->ready());
   EXPECT_EQ(server_->poll(1000), 0);
@@ -298,7 +298,7 @@ TEST_F(RelayServer, IdleSubscriptionsAreLookedAtOnlyWhenThereIsNews) {
 TEST_F(RelayServer, APollWithoutNewsDoesNotAskEachSubscription) {
   const auto writer = create(4);
   Connection& reader = connect();
-  ask(reader, 1, wish());
+  ask(reader, 1, subscribe_of());
   const auto least_ns = [this] {
     std::uint64_t least = UINT64_MAX;
     for (int sample = 0; sample < 200; ++sample) {
@@ -310,21 +310,21 @@ TEST_F(RelayServer, APollWithoutNewsDoesNotAskEachSubscription) {
   };
   const std::uint64_t alone_ns = least_ns();
   for (std::uint32_t number = 2; number <= 3000; ++number) {
-    ask(reader, number, wish());
+    ask(reader, number, subscribe_of());
   }
   EXPECT_LT(least_ns(), 5 * alone_ns + 2000);
 }
 
 TEST_F(RelayServer, TheNextRelayFindsTheHoldOfALostOne) {
   const auto writer = create(4);
-  ask(connect(), 5, wish(series::Mode::hold));
+  ask(connect(), 5, subscribe_of(series::Mode::hold));
   put(*writer, 0);
   settle();
   const auto lost_one = std::move(server_);  // holds stay, as after kill -9
   const auto lost_dispatch = std::move(dispatch_);
   const auto lost_connections = std::move(connections_);
   start({});
-  auto again = wish(series::Mode::hold);
+  auto again = subscribe_of(series::Mode::hold);
   again.again = true;
   again.next = 1;
   again.window = 3;
@@ -341,12 +341,12 @@ TEST_F(RelayServer, TheNextRelayFindsTheHoldOfALostOne) {
 
 TEST_F(RelayServer, AHoldThatALostRelayToldNobodyAboutIsReplaced) {
   const auto writer = create(4);
-  ask(connect(), 5, wish(series::Mode::hold));
+  ask(connect(), 5, subscribe_of(series::Mode::hold));
   const auto lost_one = std::move(server_);
   const auto lost_dispatch = std::move(dispatch_);
   const auto lost_connections = std::move(connections_);
   start({});
-  ask(connect(), 5, wish(series::Mode::hold));  // for the first time, as far as the reader knows
+  ask(connect(), 5, subscribe_of(series::Mode::hold));  // for the first time, as far as the reader knows
   EXPECT_EQ(holders(), 1);
 }
 
@@ -357,7 +357,7 @@ TEST_F(RelayServer, AHolderFromAStepThatIsToComeKeepsNoStepBelowIt) {
   const auto writer = create(2, options);
   put(*writer, 0);
   put(*writer, 1);
-  auto later = wish(series::Mode::hold);
+  auto later = subscribe_of(series::Mode::hold);
   later.from = static_cast<std::uint8_t>(series::From::step);
   later.from_step = 100;
   const auto frames = ask(connect(), 1, later);
@@ -373,7 +373,7 @@ TEST_F(RelayServer, AHolderThatIsReleasedByTheWriterIsTold) {
   options.evict_after_held_s = 0;
   const auto writer = create(2, options);
   Connection& reader = connect();
-  ask(reader, 1, wish(series::Mode::hold));
+  ask(reader, 1, subscribe_of(series::Mode::hold));
   for (std::int64_t step = 0; step < 4; ++step) {
     put(*writer, step);
   }
@@ -387,28 +387,28 @@ TEST_F(RelayServer, AHolderThatIsReleasedByTheWriterIsTold) {
 
 TEST_F(RelayServer, RefusalsSayWhy) {
   const auto writer = create(4);
-  auto wrong = wish();
+  auto wrong = subscribe_of();
   wrong.file = "series-of-nobody";
   EXPECT_NE(refusal(wrong, Code::not_found).find("series-of-nobody"), std::string::npos);
-  wrong = wish();
+  wrong = subscribe_of();
   wrong.series = "zeta";
   EXPECT_NE(refusal(wrong, Code::protocol).find("'zeta'"), std::string::npos);
-  wrong = wish();
+  wrong = subscribe_of();
   wrong.series_incarnation = 3;
   EXPECT_NE(refusal(wrong, Code::protocol).find("incarnation 3"), std::string::npos);
-  wrong = wish();
+  wrong = subscribe_of();
   wrong.fields[0].stop = {rows + 1, columns};
   EXPECT_NE(refusal(wrong, Code::shape).find("lies outside the array in dimension 0"), std::string::npos);
-  wrong = wish();
+  wrong = subscribe_of();
   wrong.fields = {{0, {0}, {rows}}};
   EXPECT_NE(refusal(wrong, Code::shape).find("has 1 dimensions, the array has 2"), std::string::npos);
-  wrong = wish();
+  wrong = subscribe_of();
   wrong.fields[0].field = 1;
   EXPECT_NE(refusal(wrong, Code::shape).find("has 1 fields, and none with number 1"), std::string::npos);
-  wrong = wish();
+  wrong = subscribe_of();
   wrong.fields.push_back(wrong.fields[0]);
   EXPECT_NE(refusal(wrong, Code::shape).find("requested twice"), std::string::npos);
-  wrong = wish(series::Mode::hold);
+  wrong = subscribe_of(series::Mode::hold);
   wrong.again = true;
   EXPECT_NE(refusal(wrong, Code::evicted).find("the hold of peer 1 is gone"), std::string::npos);
 }
@@ -419,13 +419,13 @@ TEST_F(RelayServer, TooManySubscribersAndHoldersAreRefused) {
   const auto writer = create(4, options);
   start({.most_subscriptions = 2});
   Connection& reader = connect();
-  ask(reader, 1, wish(series::Mode::hold));
-  auto frames = ask(reader, 2, wish(series::Mode::hold));
+  ask(reader, 1, subscribe_of(series::Mode::hold));
+  auto frames = ask(reader, 2, subscribe_of(series::Mode::hold));
   ASSERT_EQ(frames.size(), 1U);
   EXPECT_EQ(static_cast<Code>(frames[0].header.tag), Code::limit);
   EXPECT_NE(frames[0].payload.find("1 holders already"), std::string::npos) << frames[0].payload;
-  ask(reader, 3, wish());
-  frames = ask(reader, 4, wish());
+  ask(reader, 3, subscribe_of());
+  frames = ask(reader, 4, subscribe_of());
   ASSERT_EQ(frames.size(), 1U);
   EXPECT_NE(frames[0].payload.find("2 subscribers already"), std::string::npos) << frames[0].payload;
   EXPECT_EQ(reader.failure(), "");
@@ -437,13 +437,13 @@ TEST_F(RelayServer, MistakesOfAReaderEndItsChannelWithASentence) {
   const auto writer = create(4);
   const auto failure_of = [&](const auto& say) {
     Connection& reader = connect();
-    ask(reader, 1, wish());
+    ask(reader, 1, subscribe_of());
     say(reader);
     settle();
     EXPECT_EQ(server_->subscriptions(), 0U);
     return reader.failure();
   };
-  const auto image = wire::encode_subscribe(wish());
+  const auto image = wire::encode_subscribe(subscribe_of());
   EXPECT_NE(failure_of([](Connection& c) { c.say(RelayKind::credit, 1, 9, 0, 511); }).find("a share of 511"),
             std::string::npos);
   EXPECT_NE(failure_of([](Connection& c) { c.say(RelayKind::credit, 1, 9, 0, 65537); }).find("a share of 65537"),
@@ -467,7 +467,7 @@ TEST_F(RelayServer, MistakesOfAReaderEndItsChannelWithASentence) {
 TEST_F(RelayServer, FramesOfASubscriptionThatIsOverAreIgnored) {
   const auto writer = create(4);
   Connection& reader = connect();
-  ask(reader, 1, wish());
+  ask(reader, 1, subscribe_of());
   reader.say(RelayKind::unsubscribe, 1);
   reader.say(RelayKind::credit, 1, 0, 0);
   reader.say(RelayKind::unsubscribe, 1);

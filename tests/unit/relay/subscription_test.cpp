@@ -21,7 +21,7 @@ class RelaySubscription : public testing_fixture::RelayServer {
     const auto writer = create(64);
     Connection& reader = connect();
     put(*writer, 0);
-    ASSERT_EQ(ask(reader, 1, wish(mode)).size(), 2U);
+    ASSERT_EQ(ask(reader, 1, subscribe_of(mode)).size(), 2U);
     reader.say(RelayKind::credit, 1, 100, 10, -10);
     settle();
     for (std::int64_t step = 1; step < 45; ++step) {
@@ -46,7 +46,7 @@ class RelaySubscription : public testing_fixture::RelayServer {
 TEST_F(RelaySubscription, SubscriptionsOfOneReaderLeaveOutTheSameSteps) {
   const auto writer = create(4);
   Connection& reader = connect();
-  auto begin = wish();
+  auto begin = subscribe_of();
   begin.window = 1;
   begin.reader = 1;
   put(*writer, 0);
@@ -81,7 +81,7 @@ TEST_F(RelaySubscription, SubscriptionsOfOneReaderLeaveOutTheSameSteps) {
 TEST_F(RelaySubscription, AFollowerIsSentTheStepsOfItsShare) {
   const auto writer = create(16);
   Connection& reader = connect();
-  auto begin = wish();
+  auto begin = subscribe_of();
   begin.window = 1;
   put(*writer, 0);
   ASSERT_EQ(ask(reader, 1, begin).size(), 2U);
@@ -117,7 +117,7 @@ TEST_F(RelaySubscription, StepsBehindTheShareAreSentIfItIsRaisedWhileTheWriterPa
   constexpr std::int32_t share = 26000;
   const auto writer = create(16);
   Connection& reader = connect();
-  auto begin = wish();
+  auto begin = subscribe_of();
   begin.window = 16;
   put(*writer, 0);
   ASSERT_EQ(ask(reader, 1, begin).size(), 2U);
@@ -148,7 +148,7 @@ TEST_F(RelaySubscription, StepsBehindTheShareAreSentIfItIsRaisedWhileTheWriterPa
 TEST_F(RelaySubscription, WithLittleCreditOnlyTheNewestStepBehindTheShareIsKept) {
   const auto writer = create(16);
   Connection& reader = connect();
-  auto begin = wish();
+  auto begin = subscribe_of();
   begin.window = 2;
   put(*writer, 0);
   ASSERT_EQ(ask(reader, 1, begin).size(), 2U);
@@ -172,7 +172,7 @@ TEST_F(RelaySubscription, AStepThatItsReaderNoLongerNeedsIsNotSentToItsEnd) {
     put(*writer, step);
   }
   Connection& reader = connect();
-  auto begin = wish();
+  auto begin = subscribe_of();
   begin.reader = 1;
   reader.say(RelayKind::subscribe, 1, 0, 0, 0, wire::encode_subscribe(begin));
   while (server_->subscriptions() == 0) {
@@ -203,7 +203,7 @@ TEST_F(RelaySubscription, AFollowerOfTheLatestStepGetsTheNewestOne) {
   for (std::int64_t step = 0; step < 6; ++step) {
     put(*writer, step);
   }
-  auto latest = wish();
+  auto latest = subscribe_of();
   latest.latest = true;
   latest.window = 8;
   const auto frames = ask(connect(), 1, latest);
@@ -220,7 +220,7 @@ TEST_F(RelaySubscription, AFollowerThatIsSlowerThanTheWriterIsMovedAheadOfIt) {
   const auto writer = create(8);
   put(*writer, 0);
   Connection& reader = connect();
-  auto slow = wish();
+  auto slow = subscribe_of();
   slow.window = 1000;
   std::vector<std::uint64_t> whole;
   std::uint64_t torn = 0;
@@ -264,7 +264,7 @@ TEST_F(RelaySubscription, WhatAHolderNoLongerNeedsDoesNotFollowTheStepThatWasBeg
     put(*writer, step);
   }
   Connection& reader = connect();
-  reader.say(RelayKind::subscribe, 1, 0, 0, 0, wire::encode_subscribe(wish(series::Mode::hold)));
+  reader.say(RelayKind::subscribe, 1, 0, 0, 0, wire::encode_subscribe(subscribe_of(series::Mode::hold)));
   while (server_->subscriptions() == 0) {
     reader.poll();
   }
@@ -285,8 +285,8 @@ TEST_F(RelaySubscription, AFollowerOfOneOfSeveralStepsJumpsToOneOfThem) {
   const auto writer = create(4);
   Connection& reader = connect();
   put(*writer, 0);
-  ASSERT_EQ(ask(reader, 1, wish()).size(), 2U);
-  auto latest = wish();
+  ASSERT_EQ(ask(reader, 1, subscribe_of()).size(), 2U);
+  auto latest = subscribe_of();
   latest.latest = true;
   ASSERT_EQ(ask(reader, 2, latest).size(), 2U);
   for (const std::uint32_t number : {1U, 2U}) {

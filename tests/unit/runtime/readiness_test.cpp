@@ -41,8 +41,8 @@ Awaited steps_of(series::Reader& reader, std::uint64_t at_least = 1) {
   return {.reader = &reader, .at_least = at_least};
 }
 bool readable(int descriptor, int timeout_ms) {
-  pollfd wish{.fd = descriptor, .events = POLLIN, .revents = 0};
-  return ::poll(&wish, 1, timeout_ms) == 1;
+  pollfd polled{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return ::poll(&polled, 1, timeout_ms) == 1;
 }
 
 class ReadinessTest : public series::testing_fixture::Series {
@@ -505,7 +505,8 @@ class AskedElsewhere final : public couplet::testing::FakeEnvironment {
     node_number = 1;
   }
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
-                                                  const series::PartWish& /*wish*/, std::uint64_t /*until*/) override {
+                                                  const series::PartSelection& /*selection*/,
+                                                  std::uint64_t /*until*/) override {
     COUPLET_TRY_VALUE(auto file, series::SeriesFile::open(node_directory() + "/" + record.parts[part].file));
     return std::unique_ptr<series::Part>(std::make_unique<AskedPart>(std::move(file), asked));
   }

@@ -184,12 +184,12 @@ TEST_F(Collective, ARankThatOpensTheSeriesAnewWhileOthersReadIsToldAndTellsThem)
       ReaderOptions options;
       options.box = part_of(1);
       status = Reader::open(*own.environment, *own.team, "eta", options, soon()).status();
-      EXPECT_NE(status.text().find("reader rank 1 opens the series, and another one makes another call"),
+      EXPECT_NE(status.text().find("reader rank 1 opens the series, and another rank makes another call"),
                 std::string::npos)
           << status.text();
     } else {
       status = read_next(own);
-      EXPECT_NE(status.text().find("reader rank 0 reads the series, and another one makes another call"),
+      EXPECT_NE(status.text().find("reader rank 0 reads the series, and another rank makes another call"),
                 std::string::npos)
           << status.text();
     }

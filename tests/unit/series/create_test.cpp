@@ -159,7 +159,7 @@ TEST_F(Create, SettingsThatAreNoTimesAreRefusedByName) {
   }
 }
 
-// Issue 9, fault 8: a rank reserved for as many slots as it wished, and the register had that size in place of the
+// Issue 9, fault 8: a rank reserved for as many slots as it asked for, and the register had that size in place of the
 // file's.
 TEST_F(Create, UnequalBlocksOfAWindowWithDefaultSlotsCanBeOpened) {
   world.job = std::make_shared<couplet::testing::FakeJob>();

@@ -64,8 +64,8 @@ class Process final : public FakeEnvironment {
   [[nodiscard]] universe::SeriesRegistry& registry() noexcept override { return registry_; }
   // Returns local slots that hold one step, as a relay would have filled them: each element of field f is its column
   // plus f, and negative in the second row.
-  Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part, const PartWish& wish,
-                                          std::uint64_t) override {
+  Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
+                                          const PartSelection& selection, std::uint64_t) override {
     std::vector<wire::SeriesField> all;
     for (std::size_t index = 0; index < record.fields.size(); ++index) {
       const auto& field = record.fields[index];
@@ -74,7 +74,7 @@ class Process final : public FakeEnvironment {
     wire::SeriesGeometry geometry;
     geometry.name = record.name;
     geometry.program = record.program;
-    geometry.fields = cut_fields(all, wish.fields);
+    geometry.fields = cut_fields(all, selection.fields);
     geometry.slot_count = 2;
     geometry.reader_entries = 1;
     COUPLET_TRY_VALUE(auto file, SeriesFile::create(fmt::format("{}/slots-{}", node_directory(), part), geometry));

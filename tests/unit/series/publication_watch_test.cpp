@@ -22,8 +22,8 @@ class PublicationWatchTest : public testing_fixture::Series {
     return std::move(SeriesFile::open(world.directory() + "/" + world.series_files().front())).value();
   }
   [[nodiscard]] bool rings() const {
-    pollfd wish{bell.number(), POLLIN, 0};
-    return ::poll(&wish, 1, 20'000) == 1;
+    pollfd one{bell.number(), POLLIN, 0};
+    return ::poll(&one, 1, 20'000) == 1;
   }
 
   os::Descriptor bell{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};

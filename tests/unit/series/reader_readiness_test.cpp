@@ -70,14 +70,14 @@ TEST_F(ReaderReadinessTest, AReadThatIsAnErrorIsReady) {
   EXPECT_TRUE(ReaderReadiness::look(*reader, 1, false));
 }
 
-TEST_F(ReaderReadinessTest, TheWishIsTheFileWhoseNextStepIsMissing) {
+TEST_F(ReaderReadinessTest, WhatIsAwaitedIsTheFileWhoseNextStepIsMissing) {
   const auto writer = create(4);
   const auto reader = open();
   put(*writer, 1);
-  const ReaderReadiness::Wish wish = ReaderReadiness::wish(*reader, 3);
-  ASSERT_NE(wish.file, nullptr);
-  EXPECT_EQ(wish.file->geometry().name, "eta");
-  EXPECT_EQ(wish.target, 3U);
+  const ReaderReadiness::Awaited awaited = ReaderReadiness::awaited(*reader, 3);
+  ASSERT_NE(awaited.file, nullptr);
+  EXPECT_EQ(awaited.file->geometry().name, "eta");
+  EXPECT_EQ(awaited.target, 3U);
   EXPECT_FALSE(ReaderReadiness::unannounced(*reader));
 }
 

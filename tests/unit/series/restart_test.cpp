@@ -26,7 +26,7 @@ class AnnouncedPart final : public Part {
 class LateRelay final : public FakeEnvironment {
  public:
   LateRelay(const SeriesWorld& world, channel::PeerId self) : FakeEnvironment(world, self, "nowcast") {}
-  Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part, const PartWish&,
+  Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part, const PartSelection&,
                                           std::uint64_t) override {
     if (late[part] > 0) {
       --late[part];
@@ -65,7 +65,7 @@ class SlowPart final : public Part {
 class SlowRelay final : public FakeEnvironment {
  public:
   explicit SlowRelay(const SeriesWorld& world) : FakeEnvironment(world, 4, "nowcast"), registry_(world, *this) {}
-  Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part, const PartWish&,
+  Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part, const PartSelection&,
                                           std::uint64_t deadline_ns) override {
     ++begun;
     latest_ns = std::max(latest_ns, deadline_ns);

@@ -73,9 +73,9 @@ TEST_F(HubHomeTest, ARunThatIsNotThereIsNamedWithThoseThatAre) {
 
 TEST_F(HubHomeTest, AHubWhoseUniverseHasEndedLeavesNothing) {
   for (const auto& key_file : {std::string(), base_.path() + "/key"}) {
-    auto wishes = options();
-    wishes.key_file = key_file;
-    auto home = entered(wishes);
+    auto given = options();
+    given.key_file = key_file;
+    auto home = entered(given);
     const auto run = home->key().run_id();
     home->serve({});
     home->end();

@@ -40,10 +40,10 @@ TEST(RecoveryOfProvenMembers, AMemberReturnsOnlyAsItself) {
     }
     return std::string();
   };
-  const std::string wish = "it wants to return as rank 1 (incarnation 0), but has proven to be ";
-  EXPECT_EQ(answer_to(1, {.id = 2, .incarnation = 0}), wish + "rank 2 (incarnation 0)");
-  EXPECT_EQ(answer_to(2, {.id = 1, .incarnation = 1}), wish + "rank 1 (incarnation 1)");
-  EXPECT_EQ(answer_to(3, {}), wish + "a process that has not joined (incarnation 0)");
+  const std::string refusal = "it wants to return as rank 1 (incarnation 0), but has proven to be ";
+  EXPECT_EQ(answer_to(1, {.id = 2, .incarnation = 0}), refusal + "rank 2 (incarnation 0)");
+  EXPECT_EQ(answer_to(2, {.id = 1, .incarnation = 1}), refusal + "rank 1 (incarnation 1)");
+  EXPECT_EQ(answer_to(3, {}), refusal + "a process that has not joined (incarnation 0)");
   EXPECT_EQ(answer_to(4, {.id = 1, .incarnation = 0}), "");
 }
 

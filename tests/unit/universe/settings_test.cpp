@@ -57,11 +57,11 @@ TEST_F(Environment, ANumberMayBeInfiniteButNotNaN) {
 // A join with an infinite timeout was refused by the hub, whose messages have finite numbers only.
 TEST_F(Environment, AJoinWithAnInfiniteTimeoutHasNoLimit) {
   const test::TemporaryDirectory directory;
-  JoinWishes wishes{.program = "ocean", .hub = "127.0.0.1:1", .secret_file = directory.path() + "/secret"};
-  wishes.timeout_s = std::numeric_limits<double>::infinity();
-  wishes.timeout_given = true;
-  ASSERT_TRUE(channel::read_or_make_secret(wishes.secret_file).ok());
-  const auto options = join_options(wishes);
+  JoinRequest request{.program = "ocean", .hub = "127.0.0.1:1", .secret_file = directory.path() + "/secret"};
+  request.timeout_s = std::numeric_limits<double>::infinity();
+  request.timeout_given = true;
+  ASSERT_TRUE(channel::read_or_make_secret(request.secret_file).ok());
+  const auto options = join_options(request);
   ASSERT_TRUE(options.ok()) << options.status().text();
   EXPECT_EQ(options->timeout_s, -1);
 }
@@ -70,8 +70,8 @@ TEST_F(Environment, AJoinWithAnInfiniteTimeoutHasNoLimit) {
 TEST_F(Environment, AMemberMakesNoSecretWhereAFileIsNamed) {
   const test::TemporaryDirectory directory;
   const std::string mistyped = directory.path() + "/sceret";
-  const JoinWishes wishes{.program = "ocean", .hub = "127.0.0.1:1", .secret_file = mistyped};
-  const auto options = join_options(wishes);
+  const JoinRequest request{.program = "ocean", .hub = "127.0.0.1:1", .secret_file = mistyped};
+  const auto options = join_options(request);
   EXPECT_EQ(options.code(), Code::config);
   EXPECT_NE(options.status().text().find(mistyped + " does not exist"), std::string::npos) << options.status().text();
   EXPECT_EQ(channel::read_secret(mistyped).code(), Code::not_found);
@@ -119,8 +119,8 @@ TEST_F(Environment, AMistypedSettingOfASeriesIsNamed) {
   EXPECT_TRUE(check_series_variables().ok()) << check_series_variables().text();
   ::setenv("COUPLET_SERIES_ETA_SLOT", "64", 1);
   const Status mistyped = check_series_variables();
-  const JoinWishes wishes{.program = "ocean", .hub = "127.0.0.1:1", .secret_file = "/nowhere"};
-  EXPECT_EQ(join_options(wishes).status().text(), mistyped.text());
+  const JoinRequest request{.program = "ocean", .hub = "127.0.0.1:1", .secret_file = "/nowhere"};
+  EXPECT_EQ(join_options(request).status().text(), mistyped.text());
   ::unsetenv("COUPLET_SERIES_ETA_SLOT");
   EXPECT_EQ(mistyped.code(), Code::config);
   EXPECT_TRUE(mistyped.text().starts_with("environment variable COUPLET_SERIES_ETA_SLOT is no setting of a series"))

@@ -21,16 +21,16 @@
 
 namespace {
 
-using Wishes = std::map<std::string, std::string>;
+using Settings = std::map<std::string, std::string>;
 
-long number(const Wishes& wishes, const char* key, long otherwise) {
-  const auto found = wishes.find(key);
-  return found == wishes.end() ? otherwise : std::stol(found->second);
+long number(const Settings& settings, const char* key, long otherwise) {
+  const auto found = settings.find(key);
+  return found == settings.end() ? otherwise : std::stol(found->second);
 }
 
-std::string word(const Wishes& wishes, const char* key, const char* otherwise) {
-  const auto found = wishes.find(key);
-  return found == wishes.end() ? otherwise : found->second;
+std::string word(const Settings& settings, const char* key, const char* otherwise) {
+  const auto found = settings.find(key);
+  return found == settings.end() ? otherwise : found->second;
 }
 
 [[noreturn]] void stop(const char* what, int status) {
@@ -56,8 +56,8 @@ std::int32_t element(std::int64_t step, std::int64_t flat) {
   return static_cast<std::int32_t>(step * 1000003 + flat * 31);
 }
 
-void pause(const Wishes& wishes) {
-  if (const long pause_us = number(wishes, "pause_us", 0); pause_us > 0) {
+void pause(const Settings& settings) {
+  if (const long pause_us = number(settings, "pause_us", 0); pause_us > 0) {
     std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
   }
 }
@@ -67,35 +67,35 @@ void say(const char* text) {
   std::fflush(stdout);
 }
 
-void write(couplet_universe* universe, int rank, int size, const Wishes& wishes) {
-  const std::int64_t shape[2] = {number(wishes, "rows", 60), number(wishes, "columns", 40)};
+void write(couplet_universe* universe, int rank, int size, const Settings& settings) {
+  const std::int64_t shape[2] = {number(settings, "rows", 60), number(settings, "columns", 40)};
   const std::int64_t begin[2] = {shape[0] * rank / size, 0};
   const std::int64_t end[2] = {shape[0] * (rank + 1) / size, shape[1]};
   couplet_series_create_options options;
   couplet_series_create_options_init(&options);
-  options.slots = static_cast<std::uint64_t>(number(wishes, "slots", 8));
-  const std::string required = word(wishes, "required", "");
+  options.slots = static_cast<std::uint64_t>(number(settings, "slots", 8));
+  const std::string required = word(settings, "required", "");
   options.required_readers = required.empty() ? nullptr : required.c_str();
   options.wait_timeout_s = 60;
   couplet_series* series = nullptr;
   demand("create", couplet_series_create(universe, "eta", COUPLET_INT32, 2, shape, begin, end, &options, &series));
   say("ready");
   std::vector<std::int32_t> data(static_cast<std::size_t>((end[0] - begin[0]) * shape[1]));
-  for (std::int64_t step = 0; step < number(wishes, "steps", 100); ++step) {
-    if (step == number(wishes, "halt", -1)) {
+  for (std::int64_t step = 0; step < number(settings, "steps", 100); ++step) {
+    if (step == number(settings, "halt", -1)) {
       say("halted");
       static_cast<void>(std::getchar());
     }
-    if (const long period_us = number(wishes, "period_us", 0); period_us > 0) {
+    if (const long period_us = number(settings, "period_us", 0); period_us > 0) {
       const auto due =
-          std::chrono::nanoseconds(number(wishes, "begin_ns", 0)) + step * std::chrono::microseconds(period_us);
+          std::chrono::nanoseconds(number(settings, "begin_ns", 0)) + step * std::chrono::microseconds(period_us);
       std::this_thread::sleep_until(std::chrono::steady_clock::time_point(due));
     }
     for (std::size_t at = 0; at < data.size(); ++at) {
       data[at] = element(step, begin[0] * shape[1] + static_cast<std::int64_t>(at));
     }
     demand("put", couplet_series_put(series, data.data(), step));
-    pause(wishes);
+    pause(settings);
   }
   auto counts = sized<couplet_series_statistics>();
   demand("count", couplet_series_get_statistics(series, &counts));
@@ -105,8 +105,8 @@ void write(couplet_universe* universe, int rank, int size, const Wishes& wishes)
               static_cast<unsigned long long>(counts.library_ns / 1000));
 }
 
-void take(const Wishes& wishes, const char* key, std::int64_t* pair) {
-  const std::string text = word(wishes, key, "");
+void take(const Settings& settings, const char* key, std::int64_t* pair) {
+  const std::string text = word(settings, key, "");
   if (!text.empty()) {
     std::sscanf(text.c_str(), "%ld,%ld", &pair[0], &pair[1]);
   }
@@ -163,21 +163,21 @@ class Gaps {
   std::string text_;
 };
 
-couplet_series* open(couplet_universe* universe, const Wishes& wishes) {
+couplet_series* open(couplet_universe* universe, const Settings& settings) {
   couplet_series_open_options options;
   couplet_series_open_options_init(&options);
-  options.mode = word(wishes, "mode", "hold") == "follow" ? COUPLET_SERIES_FOLLOW : COUPLET_SERIES_HOLD;
-  const std::string from = word(wishes, "from", "oldest");
+  options.mode = word(settings, "mode", "hold") == "follow" ? COUPLET_SERIES_FOLLOW : COUPLET_SERIES_HOLD;
+  const std::string from = word(settings, "from", "oldest");
   options.from = from == "newest" ? COUPLET_SERIES_FROM_NEWEST
                  : from == "next" ? COUPLET_SERIES_FROM_NEXT
                                   : COUPLET_SERIES_FROM_OLDEST;
-  options.buffer_bytes = static_cast<std::uint64_t>(number(wishes, "buffer", 0));
-  options.timeout_s = static_cast<double>(number(wishes, "open_s", 30));
-  options.every = static_cast<std::uint64_t>(number(wishes, "every", 1));
+  options.buffer_bytes = static_cast<std::uint64_t>(number(settings, "buffer", 0));
+  options.timeout_s = static_cast<double>(number(settings, "open_s", 30));
+  options.every = static_cast<std::uint64_t>(number(settings, "every", 1));
   std::int64_t begin[2] = {0, 0};
   std::int64_t end[2] = {0, 0};
-  take(wishes, "start", begin);
-  take(wishes, "stop", end);
+  take(settings, "start", begin);
+  take(settings, "stop", end);
   if (end[0] > 0) {
     options.dimensions = 2;
     options.start = begin;
@@ -188,15 +188,15 @@ couplet_series* open(couplet_universe* universe, const Wishes& wishes) {
   return series;
 }
 
-void read(couplet_universe* universe, const Wishes& wishes) {
-  couplet_series* const series = open(universe, wishes);
+void read(couplet_universe* universe, const Settings& settings) {
+  couplet_series* const series = open(universe, settings);
   auto info = sized<couplet_series_info>();
   demand("describe", couplet_series_describe(series, &info));
   say("ready");
-  const auto up_to = static_cast<std::uint64_t>(number(wishes, "up_to", 4));
-  const double timeout_s = std::stod(word(wishes, "timeout", "30"));
+  const auto up_to = static_cast<std::uint64_t>(number(settings, "up_to", 4));
+  const double timeout_s = std::stod(word(settings, "timeout", "30"));
   bool holds = true;
-  Gaps gaps(number(wishes, "every", 1));
+  Gaps gaps(number(settings, "every", 1));
   long reads = 0;
   long beyond = 0;
   couplet_status status = COUPLET_OK;
@@ -206,16 +206,16 @@ void read(couplet_universe* universe, const Wishes& wishes) {
     status = couplet_series_read(series, 1, up_to, timeout_s, nullptr, 0, &batch);
     const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - began;
     ++reads;
-    beyond += taken.count() > timeout_s * 1e6 + static_cast<double>(number(wishes, "copy_us", 60'000'000)) ? 1 : 0;
-    if (status == COUPLET_RESTARTED || (status == COUPLET_ERROR_PEER_LOST && number(wishes, "patient", 0) != 0)) {
+    beyond += taken.count() > timeout_s * 1e6 + static_cast<double>(number(settings, "copy_us", 60'000'000)) ? 1 : 0;
+    if (status == COUPLET_RESTARTED || (status == COUPLET_ERROR_PEER_LOST && number(settings, "patient", 0) != 0)) {
       const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - began;
       std::printf("told %s after %.1f s: %s\n", couplet_status_name(status), waited.count(),
                   status < 0 ? couplet_error_text() : "");
       std::fflush(stdout);
       continue;
     }
-    if (status == COUPLET_NOT_YET && wishes.contains("again_us")) {
-      std::this_thread::sleep_for(std::chrono::microseconds(number(wishes, "again_us", 0)));
+    if (status == COUPLET_NOT_YET && settings.contains("again_us")) {
+      std::this_thread::sleep_for(std::chrono::microseconds(number(settings, "again_us", 0)));
       continue;
     }
     if (status != COUPLET_OK) {
@@ -229,7 +229,7 @@ void read(couplet_universe* universe, const Wishes& wishes) {
     demand("count", couplet_series_get_statistics(series, &counts));
     holds =
         holds && counts.published - counts.first == counts.delivered + counts.lost + counts.skipped + counts.pending;
-    pause(wishes);
+    pause(settings);
   }
   gaps.print();
   std::printf("ended %s: %s\n", couplet_status_name(status), status < 0 ? couplet_error_text() : "");
@@ -255,10 +255,10 @@ int main(int count, char** arguments) {
   if (count < 5) {
     return 1;
   }
-  Wishes wishes;
+  Settings settings;
   for (int index = 5; index < count; ++index) {
     const std::string text = arguments[index];
-    wishes[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+    settings[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
   }
   couplet_join_options options;
   couplet_join_options_init(&options);
@@ -267,9 +267,9 @@ int main(int count, char** arguments) {
   couplet_universe* universe = nullptr;
   demand("join", couplet_join(arguments[2], &options, &universe));
   if (arguments[1] == std::string("write")) {
-    write(universe, options.rank, options.size, wishes);
+    write(universe, options.rank, options.size, settings);
   } else {
-    read(universe, wishes);
+    read(universe, settings);
   }
   const couplet_status left = couplet_leave(universe);
   std::printf("left %s\n", couplet_status_name(left));

@@ -152,8 +152,8 @@ class Waiter {
       if (const auto ready = couplet::arm_any(awaited)) {
         return *ready;
       }
-      pollfd wish{.fd = descriptor_, .events = POLLIN, .revents = 0};
-      require(::poll(&wish, 1, 60000) == 1, "the descriptor stays unreadable");
+      pollfd polled{.fd = descriptor_, .events = POLLIN, .revents = 0};
+      require(::poll(&polled, 1, 60000) == 1, "the descriptor stays unreadable");
     }
   }
   void take_number() {

@@ -87,12 +87,12 @@ long futex(const long* arguments) {
 }
 
 long futex_wait_several(const long* arguments) {
-  const auto* const wishes = reinterpret_cast<const futex_waitv*>(arguments[0]);
+  const auto* const waits = reinterpret_cast<const futex_waitv*>(arguments[0]);
   kernel->step();
   std::vector<const void*> words;
   for (long index = 0; index < arguments[1]; ++index) {
-    const auto* const word = reinterpret_cast<const void*>(wishes[index].uaddr);
-    if (word_at(word) != static_cast<std::uint32_t>(wishes[index].val)) {
+    const auto* const word = reinterpret_cast<const void*>(waits[index].uaddr);
+    if (word_at(word) != static_cast<std::uint32_t>(waits[index].val)) {
       return failed(EAGAIN);
     }
     words.push_back(word);

@@ -264,7 +264,7 @@ class Session {
 }  // namespace
 
 int main(int count, char** arguments) {
-  universe::JoinWishes wishes;
+  universe::JoinRequest request;
   bool relay = false;
   bool vanishes = false;
   std::uint16_t version = channel::highest_protocol_version;
@@ -272,8 +272,8 @@ int main(int count, char** arguments) {
   for (int index = 1; index < count; ++index) {
     const std::string word = arguments[index];
     if (word == "--timeout") {
-      wishes.timeout_s = std::stod(arguments[++index]);
-      wishes.timeout_given = true;
+      request.timeout_s = std::stod(arguments[++index]);
+      request.timeout_given = true;
     } else if (word == "--vanish") {
       vanishes = true;
     } else if (word == "--relay") {
@@ -284,12 +284,12 @@ int main(int count, char** arguments) {
       plain.push_back(word);
     }
   }
-  wishes.program = plain.empty() ? std::string("relay") : plain[0];
+  request.program = plain.empty() ? std::string("relay") : plain[0];
   if (plain.size() == 3) {
-    wishes.rank = std::stoi(plain[1]);
-    wishes.size = std::stoi(plain[2]);
+    request.rank = std::stoi(plain[1]);
+    request.size = std::stoi(plain[2]);
   }
-  auto options = universe::join_options(wishes);
+  auto options = universe::join_options(request);
   if (!options.ok()) {
     say("error " + words(options.status()));
     return 1;

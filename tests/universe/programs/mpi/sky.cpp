@@ -98,7 +98,7 @@ bool is_whole(const std::int32_t* data, const Box& box, std::int64_t step) {
   return true;
 }
 
-struct Wish {
+struct Wanted {
   std::string route;
   bool hold = true;
   std::uint64_t every = 1;
@@ -106,24 +106,24 @@ struct Wish {
   std::uint64_t at_once = 0;
 };
 
-couplet_series* open(couplet_universe* universe, const Box& box, const Wish& wish) {
+couplet_series* open(couplet_universe* universe, const Box& box, const Wanted& wanted) {
   couplet_series_open_options options;
   couplet_series_open_options_init(&options);
-  options.mode = wish.hold ? COUPLET_SERIES_HOLD : COUPLET_SERIES_FOLLOW;
+  options.mode = wanted.hold ? COUPLET_SERIES_HOLD : COUPLET_SERIES_FOLLOW;
   options.start = box.start;
   options.stop = box.stop;
   options.dimensions = 2;
-  options.every = wish.every;
-  options.torn = wish.torn ? 1 : 0;
-  if (wish.at_once > 0) {  // slots of the reader's node, if the series is on another one
-    options.buffer_bytes = std::max<std::uint64_t>(2, wish.at_once) * (box.elements() * 4 + 8192);
+  options.every = wanted.every;
+  options.torn = wanted.torn ? 1 : 0;
+  if (wanted.at_once > 0) {  // slots of the reader's node, if the series is on another one
+    options.buffer_bytes = std::max<std::uint64_t>(2, wanted.at_once) * (box.elements() * 4 + 8192);
   }
   couplet_series* series = nullptr;
   must(couplet_series_open(universe, "sky", &options, &series), "open");
   couplet_series_info info{};
   info.struct_bytes = sizeof info;
   must(couplet_series_describe(series, &info), "describe");
-  if (wish.route != info.route) give_up(std::string("read by ") + info.route);
+  if (wanted.route != info.route) give_up(std::string("read by ") + info.route);
   return series;
 }
 
@@ -164,18 +164,18 @@ void report(couplet_series* series, int rank, const Seen& seen) {
   std::fflush(stdout);
 }
 
-void read(couplet_universe* universe, const Box& box, const Wish& wish, int rank) {
-  couplet_series* const series = open(universe, box, wish);
+void read(couplet_universe* universe, const Box& box, const Wanted& wanted, int rank) {
+  couplet_series* const series = open(universe, box, wanted);
   std::minstd_rand random(static_cast<unsigned>(rank + 1));
   Seen seen;
   for (;;) {
     couplet_series_batch batch{};
     batch.struct_bytes = sizeof batch;
-    const std::uint64_t least = wish.at_once > 0 ? wish.at_once : 1;
-    const std::uint64_t most = wish.at_once > 0 ? wish.at_once : 1 + random() % 5;
+    const std::uint64_t least = wanted.at_once > 0 ? wanted.at_once : 1;
+    const std::uint64_t most = wanted.at_once > 0 ? wanted.at_once : 1 + random() % 5;
     if (must(couplet_series_read(series, least, most, -1, nullptr, 0, &batch), "read") == COUPLET_END) break;
     look(batch, box, seen);
-    if (random() % (wish.hold ? 64 : 4) == 0) usleep(static_cast<useconds_t>(random() % 300));
+    if (random() % (wanted.hold ? 64 : 4) == 0) usleep(static_cast<useconds_t>(random() % 300));
   }
   report(series, rank, seen);
   must(couplet_series_close(series), "close");
