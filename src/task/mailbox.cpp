@@ -50,8 +50,9 @@ std::uint64_t space_of(std::string_view kind, std::string_view name) {
   return XXH3_64bits_withSeed(name.data(), name.size(), XXH3_64bits(kind.data(), kind.size()));
 }
 
-Mailbox::Mailbox(Environment& environment)
+Mailbox::Mailbox(Environment& environment, std::uint64_t max_kept_bytes)
     : environment_(environment),
+      max_kept_bytes_(max_kept_bytes),
       next_number_(std::uint64_t{environment.incarnation(environment.self())} << number_bits) {
   environment_.engine().add(*this, engine::Rate::often);
   receive();
@@ -170,7 +171,7 @@ void Mailbox::deliver(channel::PeerId source, wire::TaskMessage message) {
   if (!begins(message.kind)) {
     return;
   }
-  if (kept_bytes_ + cost_of(message) > largest_kept_bytes) {
+  if (kept_bytes_ + cost_of(message) > max_kept_bytes_) {
     turn_away(source, message,
               fail(Code::limit, "{} has not opened the tasks, and already keeps {} bytes of task messages for them",
                    self, kept_bytes_));
@@ -228,7 +229,7 @@ int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
   }
   tell_returned();
   int work = 0;
-  while (work < budget && has_letter()) {
+  while (work < budget && has_message()) {
     couplet_message received{};
     const Status status = environment_.messenger().wait(&request_, 0, &received);
     std::string image = std::exchange(image_, {});

@@ -42,7 +42,7 @@ class Mailbox final : public engine::Source {
   static constexpr std::uint64_t largest_kept_bytes = std::uint64_t{1} << 30;
   static constexpr std::uint64_t kept_message_bytes = 256;  // cost of a message in addition to its content
 
-  explicit Mailbox(Environment& environment);
+  explicit Mailbox(Environment& environment, std::uint64_t max_kept_bytes = largest_kept_bytes);
   ~Mailbox() override;
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
@@ -68,14 +68,14 @@ class Mailbox final : public engine::Source {
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
 
   int poll(std::uint64_t now_ns, int budget) override;
-  [[nodiscard]] bool ready() const override { return !returned_.empty() || has_letter(); }
+  [[nodiscard]] bool ready() const override { return !returned_.empty() || has_message(); }
 
  private:
   struct Kept {
     channel::PeerId source;
     wire::TaskMessage message;
   };
-  [[nodiscard]] bool has_letter() const { return request_ != nullptr && request_->done; }
+  [[nodiscard]] bool has_message() const { return request_ != nullptr && request_->done; }
   void receive();
   void tell_returned();
   void deliver(channel::PeerId source, wire::TaskMessage message);
@@ -91,6 +91,7 @@ class Mailbox final : public engine::Source {
   std::map<std::uint64_t, std::set<channel::PeerId>> turned_away_;  // see take_turned_away()
   // The peers whose messages could not be decoded, and what was wrong with the first one.
   std::map<channel::PeerId, Status> senseless_;
+  const std::uint64_t max_kept_bytes_;
   std::uint64_t kept_bytes_ = 0;
   std::vector<channel::PeerId> returned_;  // not reported yet
   std::uint64_t next_number_;

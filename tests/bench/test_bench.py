@@ -56,6 +56,17 @@ def test_a_put_beside_sleeping_followers() -> None:
     check(cases["put+followers/8B"], "series", "us")
 
 
+def test_five_hundred_members_join_return_and_leave() -> None:
+    """Issue 8, fault 9: 125 of 500 leaves timed out."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "bench" / "run"), "universe", "--members", "500"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_steps() -> None:
     cases = bench("steps", "--rounds", "2", "--sample-ms", "1")
     assert set(cases) == {"put", "claim", "newest", "read/k=1", "read/k=8", "read/k=64", "read/k=128"}

@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "lane_tests.hpp"
 #include "os/clock.hpp"
 #include "os/reset.hpp"
@@ -220,6 +222,53 @@ TEST(TcpLane, ARecordThatIsChangedOrRepeatedDoesNotOpen) {
   EXPECT_EQ(wire::RecordSeal::record_length(too_long).code(), Code::protocol);
   const std::byte too_short[4] = {std::byte{16}, std::byte{0}, std::byte{0}, std::byte{0}};
   EXPECT_EQ(wire::RecordSeal::record_length(too_short).code(), Code::protocol);
+}
+
+// Somebody on the network changes a byte of a payload whose sum is not checked. The keys are those of a channel that is
+// authenticated, and whose frames can be read on the way.
+TEST(TcpLane, AnAuthenticatedFrameThatIsChangedOnTheWayIsRefused) {
+  if (!wire::cipher_available(wire::Cipher::aes256_gmac)) {
+    std::printf("  SKIPPED: this processor has no AES for authenticated frames\n");
+    return;
+  }
+  for (const bool changes : {false, true}) {
+    Sockets near = connected();
+    Sockets far = connected();
+    const SessionKeys keys = keys_for(wire::Cipher::aes256_gmac);
+    SessionKeys reversed = keys;
+    std::swap(reversed.send, reversed.receive);
+    auto sender = make_tcp_lane(std::move(near.client), options, keys).value();
+    auto receiving = make_tcp_lane(std::move(far.server), options, reversed).value();
+    Sending sending;
+    sending.begin(0, 40'000);
+    ASSERT_EQ(sending.push(*sender), 1);
+    sender->shut();
+    std::vector<char> passed;
+    char block[4096];
+    while (true) {
+      pollfd entry{near.server.number(), POLLIN, 0};
+      ASSERT_EQ(::poll(&entry, 1, 10'000), 1);
+      const ssize_t bytes = ::recv(near.server.number(), block, sizeof block, 0);
+      if (bytes <= 0) break;
+      passed.insert(passed.end(), block, block + bytes);
+    }
+    ASSERT_GT(passed.size(), 40'000U);
+    // What the payload holds is on the network as it is: it is authenticated, and not encrypted.
+    const auto content = payload_of(40'000, 0);
+    const auto place = std::search(passed.begin(), passed.end(), reinterpret_cast<const char*>(content.data()) + 20'000,
+                                   reinterpret_cast<const char*>(content.data()) + 20'100);
+    ASSERT_NE(place, passed.end());
+    if (changes) *place = static_cast<char>(*place ^ 1);
+    ASSERT_EQ(::send(far.client.number(), passed.data(), passed.size(), 0), static_cast<ssize_t>(passed.size()));
+    CheckingReceiver receiver(true);
+    EXPECT_EQ(poll_until(*receiving, receiver), changes ? -1 : 1);
+    if (changes) {
+      EXPECT_EQ(receiver.frames, 0U);
+      EXPECT_EQ(receiving->failure().code(), Code::protocol) << receiving->failure().text();
+    } else {
+      EXPECT_TRUE(receiver.good);
+    }
+  }
 }
 
 TEST(TcpLane, BytesThatCameWithTheHandshakeAreTheFirstFrames) {

@@ -242,5 +242,67 @@ TEST(Share, NothingIsWrittenIntoTheMemoryOfAnotherProcess) {
   EXPECT_TRUE(world[0].wait(&sending, os::deadline_after(30), nullptr).ok());
 }
 
+// The receiver asks once, after all was read, whether it has read the memory of the sender. In the loop the sender
+// seems to have copied the last piece, so that the receiver asks after a piece that was not the last one.
+TEST(Share, NothingIsReceivedFromTheMemoryOfAnotherProcess) {
+  const std::uint64_t deadline_ns = os::deadline_after(30);
+  const std::uint64_t pieces = wire::shared_piece_count(buffer_of_child.size());
+  bool helped = false;
+  while (!helped && os::now_ns() < deadline_ns) {
+    const Child child;
+    test::LaneMessengers world(LaneKind::shm, 2, MessengerOptions{});  // one thread; nobody polls the sender
+    std::vector<std::byte> got(buffer_of_child.size(), std::byte{1});
+    const auto receive = [&] {
+      Request* receiving = nullptr;
+      EXPECT_TRUE(
+          world[1].irecv(world[1].groups().universe(), got.data(), got.size(), COUPLET_BYTE, 0, 3, &receiving).ok());
+      wire::FrameHeader header;
+      header.kind = wire::message_frame_kind(wire::MessageKind::envelope);
+      header.payload_bytes = wire::envelope_bytes;
+      header.tag = receiving->tag;
+      header.context = receiving->context;
+      header.first = got.size();
+      std::array<std::byte, wire::envelope_bytes> image;
+      wire::encode_envelope(child.envelope(), image);
+      EXPECT_TRUE(world.channel(0, 1).try_send(header, image));
+      world.channel(1, 0).poll(1);
+      return receiving;
+    };
+    Request* first = receive();
+    ASSERT_TRUE(first->done);
+    ASSERT_TRUE(world.finish(1, &first).ok());
+    ASSERT_EQ(std::count(got.begin(), got.end(), std::byte{0}), static_cast<long>(got.size()));
+
+    child.becomes_another();
+    std::atomic<std::uint64_t>& word = *world.channel(1, 0).shared_word(link::Way::incoming);
+    std::atomic<bool> over = false;
+    std::uint16_t left = 0;
+    std::thread helper([&] {
+      while (!over && !helped) {
+        std::uint64_t seen = word.load();
+        auto taken = wire::unpack_shared_pieces(seen);
+        left = static_cast<std::uint16_t>(pieces - taken.taken());
+        taken.from_front = static_cast<std::uint16_t>(taken.from_front + left);
+        helped = seen != 0 && taken.from_back > 0 && left > 0 && word.compare_exchange_strong(seen, wire::pack(taken));
+      }
+    });
+    Request* second = receive();
+    over = true;
+    helper.join();
+    wire::FrameHeader shared;  // the sender has copied its pieces
+    shared.kind = wire::message_frame_kind(wire::MessageKind::shared);
+    shared.first = left;
+    shared.second = second->cookie;
+    if (helped) {
+      ASSERT_TRUE(world.channel(0, 1).try_send(shared, {}));
+      world.channel(1, 0).poll(1);
+    }
+    EXPECT_FALSE(second->done);
+    world.kill(0);
+    EXPECT_FALSE(world.finish(1, &second).ok());
+  }
+  EXPECT_TRUE(helped);
+}
+
 }  // namespace
 }  // namespace couplet::message

@@ -330,6 +330,54 @@ wire::AreaHeaderImage& page_of(const TestEnvironment& environment, std::unique_p
   return wire::area_header(file->data());
 }
 
+// The proof is gone from the owner's memory, as if its process number belonged to another process now.
+TEST(Area, NothingIsWrittenIntoTheMemoryOfAnotherProcess) {
+  std::atomic<bool> written{false};
+  std::atomic<bool> another{false};
+  std::atomic<bool> told{false};
+  run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.mailbox);
+    const AtEnd all_told([&] { written = another = told = true; });  // also if this rank has failed
+    std::int32_t memory[3] = {};
+    if (program == "owner") {
+      auto area = areas.create({"field", COUPLET_INT32, {3}, memory, false});
+      ASSERT_TRUE(area) << area.status().text();
+      while (!written) {
+        rank.party.engine->poll();
+      }
+      EXPECT_EQ(memory[1], 7);
+      memory[1] = 0;
+      std::unique_ptr<os::MappedFile> file;
+      const std::uint64_t nonce = page_of(rank.environment, file).nonce;
+      auto* const bytes = reinterpret_cast<char*>(&areas);
+      for (std::size_t at = 0; at + sizeof nonce <= sizeof areas; at += sizeof nonce) {
+        if (std::memcmp(bytes + at, &nonce, sizeof nonce) == 0) {
+          std::memset(bytes + at, 0, sizeof nonce);
+          another = true;
+        }
+      }
+      ASSERT_TRUE(another);
+      while (!told) {
+        rank.party.engine->poll();
+      }
+      EXPECT_EQ(memory[1], 0);
+      return;
+    }
+    auto area = areas.open("field", 0, soon());
+    ASSERT_TRUE(area) << area.status().text();
+    ASSERT_EQ((*area)->route(), Route::memory);
+    const std::int32_t data[3] = {7, 7, 7};
+    const Part whole{std::nullopt, 0, 3};
+    ASSERT_TRUE((*area)->write(whole, data, soon(), nullptr).ok());
+    written = true;
+    while (!another) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ((*area)->write(whole, data, soon(), nullptr).code(), Code::peer_lost);
+    EXPECT_EQ((*area)->read(whole, memory, soon(), nullptr).code(), Code::peer_lost);
+  });
+}
+
 // The owner reuses its memory when close has returned, so close waits for a process that is in the middle of a write,
 // but not for one that has died there.
 TEST(Area, CloseWaitsForAWriterThatLivesAndForNoDeadOne) {

@@ -58,14 +58,16 @@ struct Rank {
   test::Party& party;
   TestEnvironment environment;
   Mailbox mailbox;
-  Rank(test::Party& own, const std::vector<universe::ProgramInfo>& programs, const std::string& directory)
-      : party(own), environment(own, programs, directory), mailbox(environment) {}
+  Rank(test::Party& own, const std::vector<universe::ProgramInfo>& programs, const std::string& directory,
+       std::uint64_t max_kept_bytes)
+      : party(own), environment(own, programs, directory), mailbox(environment, max_kept_bytes) {}
 };
 
 // Runs body(program's name, rank) in a thread for each rank of, for example, {{"sim", 1}, {"coupler", 1}}. A rank whose
 // body has ended answers messages until all have ended, since no membership tells the others here that a rank has left.
 inline void run_programs(const std::vector<std::pair<std::string, int>>& sizes,
-                         const std::function<void(const std::string&, Rank&)>& body) {
+                         const std::function<void(const std::string&, Rank&)>& body,
+                         std::uint64_t max_kept_bytes = Mailbox::largest_kept_bytes) {
   std::vector<universe::ProgramInfo> programs;
   int all = 0;
   for (const auto& [name, size] : sizes) {
@@ -76,7 +78,7 @@ inline void run_programs(const std::vector<std::pair<std::string, int>>& sizes,
   test::Parties parties(test::LaneKind::shm, all);
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int rank = 0; rank < all; ++rank) {
-    ranks.push_back(std::make_unique<Rank>(parties[rank], programs, directory.path()));
+    ranks.push_back(std::make_unique<Rank>(parties[rank], programs, directory.path(), max_kept_bytes));
   }
   std::atomic<int> ended{0};
   parties.run([&](test::Party& party) {

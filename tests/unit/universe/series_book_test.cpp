@@ -1,4 +1,6 @@
 // Series at the hub: names, incarnations, readers, and when the universe is over.
+#include "universe/hub/series_book.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -95,6 +97,17 @@ TEST_F(HubSeries, AnAnnouncedSeriesIsFoundWithAllItsParts) {
   EXPECT_EQ(described.parts[1].boxes, record.parts[1].boxes);
   EXPECT_EQ(described.required_readers, record.required_readers);
   EXPECT_EQ(described.fields, record.fields);
+}
+
+// Issue 8, fault 10: the hub encoded the description anew for each rank that asked. Now it has no parts to encode.
+TEST(SeriesBook, ADescriptionIsStoredAsItWasAnnouncedAndShared) {
+  SeriesBook book;
+  const auto description = std::make_shared<const std::string>("as it was announced");
+  ASSERT_TRUE(book.announce(record_of("eta", "ocean", {0, 1}), description).ok());
+  const SeriesBook::Stored* const stored = book.find("eta", -1);
+  ASSERT_NE(stored, nullptr);
+  EXPECT_EQ(stored->description, description);
+  EXPECT_TRUE(stored->record.parts.empty());
 }
 
 // A description that is sent whole, in one message of at most 1 MiB, has room for only 991 writers with 30 fields.
