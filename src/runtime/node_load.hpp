@@ -1,8 +1,8 @@
 // How busy the cores of this node are with processes of the universe, for engine::Crowd. Above: the universe, which
 // gives it to the engine. Below: the table of peers, os/load. Invariants: a process that has a core of its own asks the
 // system nothing; otherwise a question takes some microseconds, and those about peers are asked every 20 ms at most.
-// Tests of the parts: tests/unit/engine/crowd_test.cpp, tests/unit/os/load_test.cpp; of the whole: bench/run message
-// --case shm/8B+50peers.
+// Tests: tests/unit/runtime/node_load_test.cpp; of the parts: tests/unit/engine/crowd_test.cpp,
+// tests/unit/os/load_test.cpp; of the time of a message: bench/run message --case shm/8B+50peers.
 #pragma once
 
 #include <cstdint>
