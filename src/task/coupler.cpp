@@ -10,10 +10,9 @@ using wire::TaskMessageKind;
 
 namespace {
 
-// Worker groups that have opened the tasks since this process closed them, and that were told that no task comes, say
-// hello again.
+// Worker groups that have the tasks open, and that were told that no task comes, say hello again.
 void call_back_workers(Mailbox& mailbox, std::uint64_t space) {
-  for (const channel::PeerId leader : mailbox.take_turned_away(space)) {
+  for (const channel::PeerId leader : mailbox.take_ended_workers(space)) {
     TaskMessage hello;
     hello.kind = TaskMessageKind::hello;
     hello.space = space;
@@ -224,7 +223,13 @@ Status Coupler::close() {
            fail(Code::peer_lost, "{}, the coupler, has closed before the task was done", self));
   }
   say_end();
-  mailbox_.end(space_);
+  std::set<channel::PeerId> workers;
+  for (const WorkerGroup& group : groups_) {
+    if (!group.gone) {
+      workers.insert(group.leader);
+    }
+  }
+  mailbox_.end(space_, workers);
   closed_ = true;
   return {};
 }

@@ -118,18 +118,19 @@ void Mailbox::forget(std::uint64_t space) {
   listeners_.erase(space);
 }
 
-void Mailbox::end(std::uint64_t space) {
+void Mailbox::end(std::uint64_t space, const std::set<channel::PeerId>& workers) {
   forget(space);
   ended_.insert(space);
+  ended_workers_[space].insert(workers.begin(), workers.end());
 }
 
-std::set<channel::PeerId> Mailbox::take_turned_away(std::uint64_t space) {
-  const auto found = turned_away_.find(space);
-  if (found == turned_away_.end()) {
+std::set<channel::PeerId> Mailbox::take_ended_workers(std::uint64_t space) {
+  const auto found = ended_workers_.find(space);
+  if (found == ended_workers_.end()) {
     return {};
   }
   auto peers = std::move(found->second);
-  turned_away_.erase(found);
+  ended_workers_.erase(found);
   return peers;
 }
 
@@ -140,7 +141,7 @@ void Mailbox::turn_away(channel::PeerId source, const wire::TaskMessage& message
   answer.space = message.space;
   answer.number = message.number;
   if (message.kind == wire::TaskMessageKind::hello) {
-    turned_away_[message.space].insert(source);
+    ended_workers_[message.space].insert(source);
     answer.kind = wire::TaskMessageKind::end;
   } else if (message.kind == wire::TaskMessageKind::submit) {
     answer.kind = wire::TaskMessageKind::taken;
@@ -165,6 +166,9 @@ void Mailbox::deliver(channel::PeerId source, wire::TaskMessage message) {
   }
   const std::string self = environment_.peer_name(environment_.self());
   if (ended_.contains(message.space)) {
+    if (message.kind == wire::TaskMessageKind::goodbye) {
+      ended_workers_[message.space].erase(source);
+    }
     turn_away(source, message, fail(Code::peer_lost, "{} no longer dispatches tasks", self));
     return;
   }

@@ -51,9 +51,11 @@ class Mailbox final : public engine::Source {
   Status listen(std::uint64_t space, Listener& listener);
   void forget(std::uint64_t space);
   // Ends listening for a coupler that has closed: later senders are told so, until the space has a listener again.
-  void end(std::uint64_t space);
-  // Returns, once, the leaders of worker groups whose hello came after end(): they were told that no task comes.
-  [[nodiscard]] std::set<channel::PeerId> take_turned_away(std::uint64_t space);
+  // workers: the leaders of the worker groups that it has told that no task comes.
+  void end(std::uint64_t space, const std::set<channel::PeerId>& workers);
+  // Returns, once, the leaders of worker groups that have the tasks open and were told that no task comes: those of
+  // end(), and those whose hello came after it.
+  [[nodiscard]] std::set<channel::PeerId> take_ended_workers(std::uint64_t space);
   // Sends a message without waiting. A text is cut to what a message can hold. Returns limit if there are too many
   // numbers, or peer_lost.
   Status send(channel::PeerId target, const wire::TaskMessage& message);
@@ -88,7 +90,7 @@ class Mailbox final : public engine::Source {
   std::map<std::uint64_t, Listener*> listeners_;
   std::map<std::uint64_t, std::vector<Kept>> kept_;
   std::set<std::uint64_t> ended_;
-  std::map<std::uint64_t, std::set<channel::PeerId>> turned_away_;  // see take_turned_away()
+  std::map<std::uint64_t, std::set<channel::PeerId>> ended_workers_;  // see take_ended_workers()
   // The peers whose messages could not be decoded, and what was wrong with the first one.
   std::map<channel::PeerId, Status> senseless_;
   const std::uint64_t max_kept_bytes_;

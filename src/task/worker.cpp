@@ -93,6 +93,7 @@ void Worker::greet(channel::PeerId coupler) {
   }
   open_couplers_.insert(coupler);  // first: what this process sends to itself arrives inside send()
   if (mailbox_.send(coupler, greeting()).ok()) {
+    greeted_couplers_.insert(coupler);
     lost_couplers_.erase(coupler);
     return;
   }
@@ -297,7 +298,8 @@ Status Worker::close() {
     goodbye.kind = TaskMessageKind::goodbye;
     goodbye.space = space_;
     goodbye.number = mailbox_.next_number();
-    for (const channel::PeerId coupler : open_couplers_) {
+    // Also to those that have said that no task comes: they may have requesters again.
+    for (const channel::PeerId coupler : greeted_couplers_) {
       static_cast<void>(mailbox_.send(coupler, goodbye));
     }
   }
@@ -307,6 +309,7 @@ Status Worker::close() {
 
 void Worker::message(channel::PeerId source, TaskMessage message) {
   if (message.kind == TaskMessageKind::work) {
+    open_couplers_.insert(source);  // it may have said that no task comes, and have requesters again
     orders_.push_back({source, std::move(message)});
   } else if (message.kind == TaskMessageKind::end) {
     open_couplers_.erase(source);
@@ -318,6 +321,7 @@ void Worker::message(channel::PeerId source, TaskMessage message) {
 // Drops what a lost coupler has ordered, since no process waits for it. One that has left in good order sends no task
 // either, also if it has never heard of this worker and so did not say that this is the end.
 void Worker::lost(channel::PeerId peer, const Status& why) {
+  greeted_couplers_.erase(peer);
   const bool has_left = mailbox_.environment().gone(peer) && !mailbox_.environment().is_lost(peer);
   if (open_couplers_.erase(peer) != 0 && !has_left && why.code() != Code::end) {
     lost_couplers_.insert(peer);

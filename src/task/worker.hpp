@@ -70,10 +70,11 @@ class Worker final : public Listener {
   std::string name_;
   std::uint64_t space_;
   std::vector<channel::PeerId> couplers_;
-  std::int32_t id_ = any_worker;             // as the user has given it
-  std::set<channel::PeerId> open_couplers_;  // couplers that have not ended
-  std::set<channel::PeerId> lost_couplers_;  // those that never said that no task comes, until they greet again
-  std::vector<std::int32_t> ranks_;          // universe ranks of the group
+  std::int32_t id_ = any_worker;                // as the user has given it
+  std::set<channel::PeerId> open_couplers_;     // couplers that have not ended
+  std::set<channel::PeerId> greeted_couplers_;  // couplers that know this group
+  std::set<channel::PeerId> lost_couplers_;     // those that never said that no task comes, until they greet again
+  std::vector<std::int32_t> ranks_;             // universe ranks of the group
   std::unique_ptr<message::Team> team_;
   std::deque<Order> orders_;
   Order current_{};

@@ -5,34 +5,6 @@
 namespace couplet::task {
 namespace {
 
-CouplerOptions for_sim() {
-  CouplerOptions options;
-  options.requesters = {"sim"};
-  return options;
-}
-
-std::unique_ptr<Requester> open_requester(Rank& rank) {
-  auto made = Requester::open(rank.mailbox, "t", "coupler");
-  EXPECT_TRUE(made) << made.status().text();
-  return std::move(made).value();
-}
-std::unique_ptr<Coupler> open_coupler(Rank& rank, CouplerOptions options = for_sim()) {
-  auto made = Coupler::open(rank.mailbox, "t", "coupler", std::move(options));
-  EXPECT_TRUE(made) << made.status().text();
-  return std::move(made).value();
-}
-std::unique_ptr<Worker> open_worker(Rank& rank, WorkerOptions options = {}) {
-  auto made = Worker::open(rank.mailbox, "t", "coupler", options);
-  EXPECT_TRUE(made) << made.status().text();
-  return std::move(made).value();
-}
-
-#define ASSERT_FINE(expression)              \
-  do {                                       \
-    const Status fine_ = (expression);       \
-    ASSERT_TRUE(fine_.ok()) << fine_.text(); \
-  } while (false)
-
 // Takes tasks until the end, and counts them.
 int work_until_end(Worker& worker, const std::function<Status(const Incoming&)>& work) {
   int count = 0;
@@ -437,6 +409,82 @@ TEST(Tasks, AWorkerThatOpenedWhileTheCouplerHadClosedWorksForItWhenItOpensAgain)
   });
 }
 
+// The coupler forgot the workers that it had told that no task comes. Its next opening waited for them, and they for
+// it.
+TEST(Tasks, AWorkerThatHasTheTasksOpenWorksForACouplerThatClosesAndOpensAgain) {
+  std::atomic<int> stage{0};  // 1: the coupler has opened again, 2: the worker has its task
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
+    const auto reach = [&](int wanted) {
+      while (stage < wanted) {
+        rank.party.engine->poll();
+      }
+    };
+    if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      EXPECT_EQ(coupler->run(os::deadline_after(0.2)).code(), Code::not_yet);  // the worker says hello
+      ASSERT_FINE(coupler->close());
+      coupler = open_coupler(rank);
+      stage = 1;
+      ASSERT_FINE(coupler->run(soon()));
+    } else if (program == "work") {
+      auto worker = open_worker(rank);
+      while (stage < 1) {
+        std::this_thread::yield();  // it makes no call
+      }
+      Incoming task;
+      Status status = Code::end;
+      for (const auto until = soon(); status.code() == Code::end && os::now_ns() < until;) {
+        status = worker->next({}, soon(), task);
+        rank.party.engine->poll();
+      }
+      ASSERT_FINE(status);
+      EXPECT_EQ(task.parameters[0], 5);
+      ASSERT_FINE(worker->complete({}));
+      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+    } else {
+      reach(1);
+      auto tasks = open_requester(rank);
+      const std::int64_t five = 5;
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {{&five, 1}}, soon(), &task));
+      ASSERT_FINE(tasks->wait(&task, soon()));
+      ASSERT_FINE(tasks->close());
+    }
+  });
+}
+
+// The worker had been told that no task comes, and said no goodbye. Later tasks were sent to it, and nobody did them.
+TEST(Tasks, ATaskIsNotSentToAWorkerThatHasClosedAfterItsEnd) {
+  std::atomic<bool> closed{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      ASSERT_FINE(coupler->run(soon()));
+      ASSERT_FINE(coupler->run(soon()));
+    } else if (program == "work") {
+      auto worker = open_worker(rank);
+      Incoming task;
+      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+      ASSERT_FINE(worker->close());
+      closed = true;
+    } else {
+      ASSERT_FINE(open_requester(rank)->close());
+      while (!closed) {
+        rank.party.engine->poll();
+      }
+      auto tasks = open_requester(rank);
+      Task* task = nullptr;
+      Status status = tasks->submit(any_worker, {}, soon(), &task);
+      if (status.ok()) {
+        status = tasks->wait(&task, soon());
+      }
+      EXPECT_TRUE(status.error());
+      EXPECT_NE(status.code(), Code::timeout) << status.text();
+      ASSERT_FINE(tasks->close());
+    }
+  });
+}
+
 // The message was longer than its reader accepts, and was dropped there. The requester waited for ever.
 TEST(Tasks, ATextThatIsTooLongForAMessageLosesItsEnd) {
   run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 1}}, [](const std::string& program, Rank& rank) {
@@ -458,35 +506,6 @@ TEST(Tasks, ATextThatIsTooLongForAMessageLosesItsEnd) {
       EXPECT_EQ(coupler->next(soon(), task).code(), Code::end);
     }
   });
-}
-
-// Issue 8, fault 17: what is kept for tasks that were not opened yet was bounded by its payload only.
-TEST(Tasks, EmptyRequestsToARankThatHasNotOpenedTheTasksAreBounded) {
-  constexpr int fit = 100;
-  std::atomic<int> refused{0};
-  std::atomic<bool> over{false};
-  run_programs(
-      {{"sim", 1}, {"coupler", 1}, {"worker", 1}},
-      [&](const std::string& program, Rank& rank) {
-        if (program == "sim") {
-          auto tasks = open_requester(rank);
-          for (int number = 0; number < 2 * fit && refused == 0; ++number) {
-            const Status status = tasks->submit(0, {}, os::deadline_after(0.01), nullptr);
-            if (status.code() == Code::limit) {
-              EXPECT_NE(status.text().find("rank 1 has not opened the tasks, and already keeps"), std::string::npos)
-                  << status.text();
-              ++refused;
-            }
-          }
-          over = true;
-        } else {
-          while (!over) {
-            rank.party.engine->poll();
-          }
-        }
-      },
-      fit * Mailbox::kept_message_bytes);
-  EXPECT_EQ(refused, 1);
 }
 
 TEST(Tasks, AMessageThatMakesNoSenseEndsTheWaitForItsSender) {

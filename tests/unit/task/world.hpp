@@ -97,4 +97,33 @@ inline std::uint64_t soon() {
   return os::deadline_after(30);
 }
 
+// Each opens the tasks "t" in this rank.
+inline CouplerOptions for_sim() {
+  CouplerOptions options;
+  options.requesters = {"sim"};
+  return options;
+}
+
+inline std::unique_ptr<Requester> open_requester(Rank& rank) {
+  auto made = Requester::open(rank.mailbox, "t", "coupler");
+  EXPECT_TRUE(made) << made.status().text();
+  return std::move(made).value();
+}
+inline std::unique_ptr<Coupler> open_coupler(Rank& rank, CouplerOptions options = for_sim()) {
+  auto made = Coupler::open(rank.mailbox, "t", "coupler", std::move(options));
+  EXPECT_TRUE(made) << made.status().text();
+  return std::move(made).value();
+}
+inline std::unique_ptr<Worker> open_worker(Rank& rank, WorkerOptions options = {}) {
+  auto made = Worker::open(rank.mailbox, "t", "coupler", options);
+  EXPECT_TRUE(made) << made.status().text();
+  return std::move(made).value();
+}
+
+#define ASSERT_FINE(expression)              \
+  do {                                       \
+    const Status fine_ = (expression);       \
+    ASSERT_TRUE(fine_.ok()) << fine_.text(); \
+  } while (false)
+
 }  // namespace couplet::task
