@@ -211,25 +211,16 @@ contains
     bytes = addr1 - addr2
   end function
 
-  ! Makes the type of blocks that begin places(i) bytes after the start. Unlike that of a structure, its extent is not
-  ! rounded up.
+  ! Makes the type of blocks that begin places(i) bytes after the start.
   subroutine make_blocks(blocks, places, oldtype, newtype)
     integer(c_int64_t), intent(in) :: blocks(:), places(:)
     integer, intent(in) :: oldtype
     integer, intent(out) :: newtype
-    integer(c_int64_t) :: lower, extent, first, last
-    integer(c_int32_t) :: types(size(blocks)), rounded, made
+    integer(c_int64_t) :: lower, extent
+    integer(c_int32_t) :: types(size(blocks)), made
     types = int(oldtype, c_int32_t)
     call need(c_type_extent(int(oldtype, c_int32_t), lower, extent))
-    first = 0
-    last = 0
-    if (any(blocks > 0)) then
-      first = minval(places + lower, mask=blocks > 0)
-      last = maxval(places + lower + blocks * extent, mask=blocks > 0)
-    end if
-    call need(c_type_create_struct(size(blocks, kind=c_int64_t), blocks, places, types, rounded))
-    call need(c_type_create_resized(rounded, first, last - first, made))
-    call need(c_type_free(rounded))
+    call need(c_type_create_struct(size(blocks, kind=c_int64_t), blocks, places, types, made))
     newtype = made
   end subroutine
 

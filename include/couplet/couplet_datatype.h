@@ -42,7 +42,8 @@ COUPLET_API couplet_status couplet_type_create_subarray(int32_t dimensions, cons
 
 /* Makes the type of `count` blocks of several types. Block i has blocks[i] items of types[i], and begins
  * displacements[i] bytes after the start (offsetof). The extent is rounded up so that in an array of such items every
- * element is aligned, as a C compiler does it. */
+ * element is aligned, as a C compiler does it. If types were resized, or are parts of arrays, their bounds alone count,
+ * and nothing is rounded up, as in MPI. */
 COUPLET_API couplet_status couplet_type_create_struct(uint64_t count, const uint64_t* blocks,
                                                       const int64_t* displacements, const couplet_type* types,
                                                       couplet_type* made);

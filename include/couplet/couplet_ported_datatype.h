@@ -47,27 +47,13 @@ COUPLET_PORTED int64_t* couplet_ported_places(const int* displacements, int coun
   return places;
 }
 
-/* Makes the type of blocks of `of` that begin places[i] bytes after the start. Unlike that of a structure, its extent
- * is not rounded up. Frees both lists. */
+/* Makes the type of blocks of `of` that begin places[i] bytes after the start. Frees both lists. */
 COUPLET_PORTED int couplet_ported_blocks(int count, uint64_t* blocks, int64_t* places, couplet_type of,
                                          couplet_type* made, const char* call) {
   couplet_type* types = (couplet_type*)couplet_ported_list(count, call);
-  couplet_type rounded;
-  int64_t lower, first = 0, last = 0;
-  uint64_t extent;
-  int any = 0;
-  couplet_ported_need(couplet_type_extent(of, &lower, &extent), call);
-  for (int i = 0; i < count; ++i) {
-    const int64_t begin = places[i] + lower, end = begin + (int64_t)(blocks[i] * extent);
-    types[i] = of;
-    if (blocks[i] == 0) continue;
-    if (!any || begin < first) first = begin;
-    if (!any || end > last) last = end;
-    any = 1;
-  }
-  couplet_ported_need(couplet_type_create_struct((uint64_t)count, blocks, places, types, &rounded), call);
-  couplet_ported_need(couplet_type_create_resized(rounded, first, (uint64_t)(last - first), made), call);
-  couplet_ported_need(couplet_type_free(&rounded), call);
+  for (int i = 0; i < count; ++i) types[i] = of;
+  couplet_ported_need(couplet_type_extent(of, NULL, NULL), call);
+  couplet_ported_need(couplet_type_create_struct((uint64_t)count, blocks, places, types, made), call);
   free(blocks);
   free(places);
   free(types);

@@ -72,11 +72,7 @@ class Datatype::Build {
     if (is_too_large(lower) || is_too_large(upper) || is_too_large(size)) {
       return too_large();
     }
-    made_.lower_ =
-        has_bounds_ ? std::min(made_.lower_, static_cast<std::int64_t>(lower)) : static_cast<std::int64_t>(lower);
-    made_.upper_ =
-        has_bounds_ ? std::max(made_.upper_, static_cast<std::int64_t>(upper)) : static_cast<std::int64_t>(upper);
-    has_bounds_ = true;
+    note_bounds(static_cast<std::int64_t>(lower), static_cast<std::int64_t>(upper), of.has_given_bounds_);
     made_.alignment_ = std::max(made_.alignment_, of.alignment_);
     if (of.bytes_ == 0) {
       return {};
@@ -125,8 +121,12 @@ class Datatype::Build {
   void set_bounds(std::int64_t lower, std::int64_t upper) noexcept {
     made_.lower_ = lower;
     made_.upper_ = upper;
+    made_.has_given_bounds_ = true;
   }
   void align_extent() noexcept {
+    if (made_.has_given_bounds_) {
+      return;
+    }
     const auto alignment = static_cast<std::int64_t>(made_.alignment_);
     const std::int64_t rest = (made_.upper_ - made_.lower_) % alignment;
     made_.upper_ += rest == 0 ? 0 : alignment - rest;
@@ -154,6 +154,18 @@ class Datatype::Build {
     return step;
   }
 
+  // Bounds that were given, by resized() or subarray(), count in place of those of all other items (MPI 4.1, section
+  // 5.1.7).
+  void note_bounds(std::int64_t lower, std::int64_t upper, bool are_given) noexcept {
+    if (made_.has_given_bounds_ && !are_given) {
+      return;
+    }
+    const bool are_first = !has_bounds_ || (are_given && !made_.has_given_bounds_);
+    made_.lower_ = are_first ? lower : std::min(made_.lower_, lower);
+    made_.upper_ = are_first ? upper : std::max(made_.upper_, upper);
+    made_.has_given_bounds_ = are_given;
+    has_bounds_ = true;
+  }
   void note_element(const TypeInfo& element) noexcept {
     const bool is_same = made_.element_ == nullptr || made_.element_ == &element;
     made_.element_ = is_same ? &element : &mixed_type;
@@ -287,6 +299,7 @@ Result<Datatype> Datatype::resized(const Datatype& of, std::int64_t lower_bound,
   Datatype made = of;
   made.lower_ = lower_bound;
   made.upper_ = static_cast<std::int64_t>(upper);
+  made.has_given_bounds_ = true;
   return made;
 }
 

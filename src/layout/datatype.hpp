@@ -88,6 +88,7 @@ class Datatype {
   std::int64_t lower_ = 0;
   std::int64_t upper_ = 0;
   std::uint64_t alignment_ = 1;
+  bool has_given_bounds_ = false;      // by resized() or subarray(), of this type or of one of which it was made
   const TypeInfo* element_ = nullptr;  // nullptr while it is built: there is none yet
   int depth_ = 0;                      // the levels of the steps
   std::shared_ptr<const Steps> steps_ = std::make_shared<const Steps>();

@@ -22,7 +22,8 @@ struct Reference {
   std::vector<std::size_t> swaps;
   std::int64_t lower = 0;
   std::int64_t upper = 0;
-  bool is_empty = true;  // nothing has been added
+  bool is_empty = true;   // nothing has been added
+  bool is_given = false;  // the bounds are those of a resized type, or of a part of an array
   std::int64_t alignment = 1;
 
   static Reference of(const TypeInfo& info) {
@@ -42,9 +43,14 @@ struct Reference {
       places.push_back(place + offset);
     }
     swaps.insert(swaps.end(), other.swaps.begin(), other.swaps.end());
-    lower = is_empty ? other.lower + offset : std::min(lower, other.lower + offset);
-    upper = is_empty ? other.upper + offset : std::max(upper, other.upper + offset);
     alignment = std::max(alignment, other.alignment);
+    if (is_given && !other.is_given) {
+      return;
+    }
+    const bool is_first = is_empty || (other.is_given && !is_given);
+    lower = is_first ? other.lower + offset : std::min(lower, other.lower + offset);
+    upper = is_first ? other.upper + offset : std::max(upper, other.upper + offset);
+    is_given = other.is_given;
     is_empty = false;
   }
 };
@@ -145,6 +151,7 @@ class Maker {
     }
     made.lower = 0;
     made.upper = static_cast<std::int64_t>(items) * of.reference.extent();
+    made.is_given = true;
     return {Datatype::subarray(sizes, subsizes, starts, of.ours).value(), made};
   }
   Both resized(const Both& of) {
@@ -153,6 +160,7 @@ class Maker {
     Both made{Datatype::resized(of.ours, lower, extent).value(), of.reference};
     made.reference.lower = lower;
     made.reference.upper = lower + static_cast<std::int64_t>(extent);
+    made.reference.is_given = true;
     return made;
   }
   Both structure(int depth) {
@@ -171,7 +179,7 @@ class Maker {
         made.add(of, displacements.back() + static_cast<std::int64_t>(item) * of.extent());
       }
     }
-    const std::int64_t rest = made.extent() % made.alignment;
+    const std::int64_t rest = made.is_given ? 0 : made.extent() % made.alignment;
     made.upper += rest == 0 ? 0 : made.alignment - rest;
     return {Datatype::structure(blocks, displacements, types).value(), made};
   }
@@ -279,6 +287,18 @@ TEST(Datatype, AColumnIsOneStepAndABlockOfWholeRowsIsDense) {
   const Datatype column = Datatype::resized(*Datatype::vector(3, 1, 5, number), 0, 8).value();
   EXPECT_EQ(column.extent(), 8U);
   EXPECT_EQ(column.bytes(), 24U);
+}
+
+// Fault: an MPI program that was converted sent other numbers from the second item on.
+TEST(Datatype, BoundsThatWereGivenCountInPlaceOfThoseOfOtherMembers) {
+  const Datatype number(element(COUPLET_INT32));
+  const Datatype wide = Datatype::resized(number, 0, 12).value();
+  const std::array<std::uint64_t, 2> blocks = {1, 1};
+  const std::array<std::int64_t, 2> places = {0, 24};
+  const std::array types = {&number, &wide};
+  const Datatype both = Datatype::structure(blocks, places, types).value();
+  EXPECT_EQ(both.lower_bound(), 24);
+  EXPECT_EQ(both.extent(), 12U);
 }
 
 TEST(Datatype, AStructureIsAlignedAndHasNoOneElement) {
