@@ -217,6 +217,12 @@ class Group(Collectives):
         """Sends an array or buffer. It returns when the memory may be changed again.
 
         The elements of an array with gaps, such as ``field[:, 0]``, are sent in C order.
+
+        Raises
+        ------
+        DeadlineError
+            The receiver has not taken the message within the timeout. The message stays on its way, and the memory
+            must not be changed: the receiver gets what is in it when it takes the message.
         """
         wait_s = -1.0 if timeout is None else seconds(timeout, "timeout", "Send")
         try:

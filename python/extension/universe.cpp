@@ -177,6 +177,7 @@ int32_t find_rank(const Universe& universe, const std::string& name, int32_t ran
 
 void progress(const Universe& universe) {
   const Use use(universe.state, "progress");
+  universe.state->sweep();
   check_joined(unlocked([&] { return couplet_universe_progress(use.universe()); }), universe, "progress");
 }
 

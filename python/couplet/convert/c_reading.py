@@ -103,10 +103,15 @@ class CReader:
             return
         function = _Scope(self.text(named))
         self.scopes[node.id] = function
-        if function.name not in self.facts.results:
-            self.facts.results[function.name] = Symbol(function.name, self.source)
-            self.facts.symbols.append(self.facts.results[function.name])
+        self._result(function.name)
         self._read_dummies(function, declarator)
+
+    def _result(self, function: str) -> Symbol:
+        """Returns what a function returns."""
+        if function not in self.facts.results:
+            self.facts.results[function] = Symbol(function, self.source)
+            self.facts.symbols.append(self.facts.results[function])
+        return self.facts.results[function]
 
     def _read_dummies(self, scope: _Scope, declarator: Node) -> None:
         parameters = declarator.child_by_field_name("parameters")
@@ -155,6 +160,8 @@ class CReader:
                 continue
             if node.type == "declaration" and declarator.type == "function_declarator":
                 self._declare_function(declarator, named)
+                if mpi_type:
+                    self._result(self.text(named)).declare(self.source, declarator)
                 continue
             if node.type == "field_declaration":
                 symbol = self._symbol(self.names.members, self.text(named))
@@ -202,6 +209,8 @@ class CReader:
             return None
         if node.type in ("pointer_expression", "subscript_expression"):
             return self.symbol_of(node.child_by_field_name("argument"), source, scope)
+        if node.type == "conditional_expression":
+            return self._symbol_of_either(node, source, scope)
         if node.type == "parenthesized_expression":
             return self.symbol_of(next((each for each in node.children if each.is_named), None), source, scope)
         if node.type == "cast_expression":
@@ -222,6 +231,15 @@ class CReader:
             at = node.start_byte if source is self.source else None
             return self.look_up(self.text(node, source), scope, at)
         return None
+
+    def _symbol_of_either(self, node: Node, source: Source, scope: _Scope) -> Symbol | None:
+        """Returns the variable of `a ? b : c`: both are of one kind if they are handles."""
+        first, second = (
+            self.symbol_of(node.child_by_field_name(name), source, scope) for name in ("consequence", "alternative")
+        )
+        if first is not None and second is not None and _is_handle(first) and _is_handle(second):
+            first.unite(second)
+        return first if first is not None else second
 
     # ---- statements ----
 
@@ -355,6 +373,7 @@ class CReader:
         if name not in C_CONSTANTS and name not in C_PROCESS_CONSTANTS:
             return
         receiver = None
+        is_argument = False
         below: Node = node
         place = node.parent
         while place is not None:
@@ -362,11 +381,12 @@ class CReader:
                 callee = place.child_by_field_name("function")
                 if callee is not None and self.text(callee, source).startswith("MPI_"):
                     return
-            if receiver is None and place.type in _RECEIVERS:
+                is_argument = True  # a function of the program takes it: see Passed
+            if receiver is None and not is_argument and place.type in _RECEIVERS:
                 receiver = self._receiver(place, below, source, scope)
             below = place
             place = below.parent
-        if receiver is None and source is not self.source:
+        if receiver is None and not is_argument and source is not self.source:
             receiver = self.names.macros.get(scope.name)
         self.facts.constants.append(Constant(source, name, node, receiver))
 
@@ -376,6 +396,8 @@ class CReader:
         if place.type == "initializer_pair":
             return self.symbol_of(place.child_by_field_name("designator"), source, scope)
         if place.type == "init_declarator":
+            if below.type == "initializer_list" and declared_type(place, source) not in MPI_TYPES:
+                return None  # it belongs to a member of a struct, by its position
             return self.symbol_of(declared_name(place), source, scope)
         left, right = place.child_by_field_name("left"), place.child_by_field_name("right")
         return self.symbol_of(right if left == below else left, source, scope)

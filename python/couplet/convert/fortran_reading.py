@@ -344,7 +344,7 @@ class FortranReader:
             if parent.type == "assignment_statement":
                 return self.symbol_of(parent.child_by_field_name("left"))
             if parent.type == "init_declarator":
-                return self.symbol_of(declared_name(parent))
+                return self._component(parent) or self.symbol_of(declared_name(parent))
             if parent.type == "parameter_assignment":
                 return self.symbol_of(parent.children[0])
             if parent.type == "relational_expression":
@@ -353,6 +353,12 @@ class FortranReader:
             if parent.type in UNITS:
                 break
         return None
+
+    def _component(self, declarator: Node) -> Symbol | None:
+        """Returns the component of a derived type that is declared here."""
+        name = declared_name(declarator)
+        in_type = any(each.type == "derived_type_definition" for each in ancestors(declarator))
+        return self.names.components.get(self.text(name).lower()) if in_type and name is not None else None
 
 
 def _role_of_keyword(keyword: str, roles: tuple[str, ...]) -> str:
