@@ -299,7 +299,7 @@ Status Worker::close() {
     goodbye.space = space_;
     goodbye.number = mailbox_.next_number();
     // Also to those that have said that no task comes: they may have requesters again.
-    for (const channel::PeerId coupler : greeted_couplers_) {
+    for (const channel::PeerId coupler : std::exchange(greeted_couplers_, {})) {  // a send may tell of a loss
       static_cast<void>(mailbox_.send(coupler, goodbye));
     }
   }
