@@ -75,7 +75,7 @@ def check_refusals_of_one(group: couplet.Group) -> None:
         (lambda: group.allreduce(one, out=np.empty(3 if refuses else 2)), "out is float64"),
         (lambda: group.allreduce(one, "mean" if refuses else "sum"), "op is 'mean'"),
         (lambda: group.allreduce(one, method=method), "method is 'fast'"),
-        (lambda: group.alltoall(np.ones(3 if refuses else 2)), "2 blocks"),
+        (lambda: group.alltoall(np.ones(3 if refuses else 2)), "a multiple of 2"),
         (lambda: group.allgatherv(one, [2] if refuses else [2, 2]), "2 counts"),
         (lambda: group.allreduce(np.array(["a", "b"]) if refuses else one), "allreduce"),
         (lambda: group.broadcast(np.ones(4)[::2] if refuses else one, root=1), "broadcast"),
