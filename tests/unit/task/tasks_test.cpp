@@ -412,7 +412,7 @@ TEST(Tasks, AWorkerThatOpenedWhileTheCouplerHadClosedWorksForItWhenItOpensAgain)
 // The coupler forgot the workers that it had told that no task comes. Its next opening waited for them, and they for
 // it.
 TEST(Tasks, AWorkerThatHasTheTasksOpenWorksForACouplerThatClosesAndOpensAgain) {
-  std::atomic<int> stage{0};  // 1: the coupler has opened again, 2: the worker has its task
+  std::atomic<int> stage{0};  // 1: the coupler has opened the tasks again
   run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
     const auto reach = [&](int wanted) {
       while (stage < wanted) {
