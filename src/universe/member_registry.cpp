@@ -12,10 +12,12 @@ constexpr std::uint64_t answer_grace_ns = 5'000'000'000;
 
 // A process whose calls are so far apart dials a lost hub in each of them.
 constexpr std::uint64_t seldom_ns = 500'000'000;
-// How long a call waits at most for a hub that is away and answers a dial: one that would fail, and one that has done
-// its work.
+// How long a call waits at most for a hub that is away and answers a dial.
 constexpr std::uint64_t max_wait_for_return_ns = 200'000'000;
-constexpr std::uint64_t max_wait_between_steps_ns = 20'000'000;
+// The share of the time since the last such call that one waits for it: a call that would fail, and one that has done its
+// work.
+constexpr std::uint64_t share_of_a_failure = 10;
+constexpr std::uint64_t share_between_steps = 50;
 
 // Of the questions about newer incarnations of a series; a name has no such character.
 std::string key_of(const std::string& series) {
@@ -32,8 +34,8 @@ bool Member::catch_up(CatchUp extent) {
   const auto now = os::now_ns();
   if (extent != CatchUp::read && may_wait && !hub_status_.ok()) {
     const auto since_ns = redial_.since_last_call(now);
-    const auto patience_ns = extent == CatchUp::ask ? std::min(since_ns / 10, max_wait_for_return_ns)
-                                                    : std::min(since_ns / 50, max_wait_between_steps_ns);
+    const auto share = extent == CatchUp::ask ? share_of_a_failure : share_between_steps;
+    const auto patience_ns = std::min(since_ns / share, max_wait_for_return_ns);
     if (since_ns >= seldom_ns) {
       redial_.hurry();
     }

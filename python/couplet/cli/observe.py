@@ -391,7 +391,8 @@ class Universe:
             self.series({})
 
     def waits(self) -> list[SeriesView]:
-        """Returns the series whose writers have waited, as they were last seen."""
+        """Returns the series whose writers have waited. Also looks at the files that went since the last look."""
+        self.series({})
         return [view for view in self._seen.values() if view.wait_count]
 
     def _kept(self, node: Node) -> bool:
