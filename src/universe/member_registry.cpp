@@ -14,8 +14,8 @@ constexpr std::uint64_t answer_grace_ns = 5'000'000'000;
 constexpr std::uint64_t seldom_ns = 500'000'000;
 // How long a call waits at most for a hub that is away and answers a dial.
 constexpr std::uint64_t max_wait_for_return_ns = 200'000'000;
-// The share of the time since the last such call that one waits for it: a call that would fail, and one that has done its
-// work.
+// The share of the time since the last such call that one waits for it: a call that would fail, and one that has done
+// its work.
 constexpr std::uint64_t share_of_a_failure = 10;
 constexpr std::uint64_t share_between_steps = 50;
 
