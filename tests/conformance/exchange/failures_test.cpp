@@ -53,7 +53,8 @@ TEST_P(ExchangeMethod, AMemberThatHasClosedIsFoundByTests) {
   std::atomic<bool> has_closed{false};
   Parties parties(LaneKind::shm, 3);
   parties.run([&](Party& party) {
-    Member member(GetParam(), party, directory_.path());
+    // A method whose members close together waits for rank 2 until then.
+    Member member(GetParam(), party, directory_.path(), "test", party.rank() == 0 ? 3 : 30);
     std::vector<Numbers> out(3, Numbers(4)), in(3, Numbers(4));
     for (int peer = 0; peer < 3; ++peer) {
       if (peer == party.rank() || peer + party.rank() == 2) continue;  // 0 and 2 have no edges with each other
@@ -388,7 +389,8 @@ TEST_P(ExchangeMethod, AMemberThatHasLeftAfterItsLastMessageLosesNoMessageOfOthe
   constexpr int rounds = 4;
   Parties parties(LaneKind::shm, 3);
   parties.run([&](Party& party) {
-    Member member(GetParam(), party, directory_.path());
+    // A method whose members close together waits for rank 0, which has not closed, for so long.
+    Member member(GetParam(), party, directory_.path(), "test", 5);
     Numbers from_early(4), out(4), in(4);
     const Edge once{.every = 100};
     if (member.rank() == 0) member.send(1, 7, out, once);
