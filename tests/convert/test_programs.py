@@ -26,8 +26,9 @@ WITHOUT_MPI = [
     ("lists.f90",),
     ("handles.c",),
     ("members.f90",),
+    ("pairs.c",),
 ]
-STAYS = ["halo.f90", "ring.c", "layouts.c", "columns.f90", "handles.c", "members.f90"]
+STAYS = ["halo.f90", "ring.c", "layouts.c", "columns.f90", "handles.c", "members.f90", "pairs.c"]
 
 
 @pytest.mark.parametrize("sources", WITHOUT_MPI, ids=lambda sources: sources[-1])

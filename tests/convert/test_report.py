@@ -111,8 +111,8 @@ def test_a_null_rank_for_both(convert_text) -> None:
         ),
     )
     assert problems == [
-        "5: MPI_PROC_NULL: it is used with messages that are converted and with ones that stay MPI; use a variable "
-        "for each"
+        "5: MPI_PROC_NULL: 'rank' is used with MPI_Send at 6, which is converted, and with MPI_Send at 7, which stays "
+        "MPI (its communicator 'comm' does); use a variable for each"
     ]
 
 
@@ -148,7 +148,83 @@ def test_what_is_left_of_mpi(convert_text) -> None:
     text = body("call MPI_Get_processor_name(a, b, ierr)", "call MPI_Barrier(MPI_COMM_WORLD, ierr)")
     _, problems, _ = convert_text("p.f90", text, without_mpi=True)
     assert len(problems) == 1
-    assert problems[0].startswith("5: MPI_Get_processor_name: it would be left of MPI")
+    assert problems[0].startswith("5: MPI_Get_processor_name: it would be left of MPI: ")
+    assert "gethostname" in problems[0]
+
+
+def test_declarations_that_are_left_of_mpi(convert_text) -> None:
+    text = HEAD + "  integer :: stats(MPI_STATUS_SIZE, 2), n\n  character(len=MPI_MAX_PROCESSOR_NAME) :: host\n"
+    text += "  call MPI_Get_processor_name(host, n, ierr)\nend program\n"
+    _, problems, _ = convert_text("p.f90", text, without_mpi=True)
+    assert problems[:2] == [
+        "5: MPI_STATUS_SIZE: 'stats' is used by no converted call: remove its declaration",
+        "6: MPI_MAX_PROCESSOR_NAME: 'host' is used by MPI_Get_processor_name at 7, which is not converted: change its "
+        "declaration with that call",
+    ]
+    assert len(problems) == 3
+    text = "program p\n  use mpi_f08\n  type(MPI_Datatype) :: row\n  type(MPI_Info) :: one, two\nend program\n"
+    _, problems, _ = convert_text("p.f90", text, without_mpi=True)
+    assert problems == [
+        "3: MPI_Datatype: 'row' is used by no converted call: remove its declaration",
+        "4: MPI_Info: 'one' and 'two' are used by no converted call: remove their declaration",
+    ]
+
+
+def test_a_declaration_that_is_left_in_a_list(convert_text) -> None:
+    """The other names of the list are converted, and taken out of it."""
+    text = "      PROGRAM P\n      INCLUDE 'mpif.h'\n      INTEGER X, IERR, ST(MPI_STATUS_SIZE),\n"
+    text += (
+        "     &  STATS(MPI_STATUS_SIZE,2)\n      CALL MPI_RECV(X,1,MPI_INTEGER,0,1,MPI_COMM_WORLD,ST,IERR)\n      END\n"
+    )
+    _, problems, _ = convert_text("p.f", text, without_mpi=True)
+    assert problems == ["4: MPI_STATUS_SIZE: 'STATS' is used by no converted call: remove its declaration"]
+    text = "program p\n  use mpi_f08\n  type(MPI_Datatype) :: row, sub\n  integer :: x(4)\n"
+    text += "  call MPI_Type_contiguous(2, MPI_INTEGER, row)\n"
+    text += "  call MPI_Send(x, 1, row, 0, 1, MPI_COMM_WORLD)\nend program\n"
+    _, problems, _ = convert_text("p.f90", text, without_mpi=True)
+    assert problems == ["3: MPI_Datatype: 'sub' is used by no converted call: remove its declaration"]
+
+
+def test_an_unused_datatype_of_c_is_converted_in_its_list(convert_text) -> None:
+    text = "#include <mpi.h>\nvoid f(int *x) {\n  MPI_Datatype a, unused;\n  MPI_Type_contiguous(2, MPI_INT, &a);\n"
+    text += "  MPI_Send(x, 1, a, 0, 1, MPI_COMM_WORLD);\n}\n"
+    after, problems, _ = convert_text("p.c", text, without_mpi=True)
+    assert problems == []
+    assert "  couplet_type a, unused;\n" in after
+
+
+def test_declarations_that_are_left_in_c(convert_text) -> None:
+    text = (
+        "#include <mpi.h>\nvoid f(void) {\n  MPI_File file;\n  MPI_Info info;\n  char host[MPI_MAX_PROCESSOR_NAME];\n"
+        "  MPI_File_close(&file);\n}\n"
+    )
+    _, problems, _ = convert_text("p.c", text, without_mpi=True)
+    assert problems[0].startswith("3: MPI_File: 'file' is used by MPI_File_close at ")
+    assert problems[1:3] == [
+        "4: MPI_Info: 'info' is used by no converted call: remove its declaration",
+        "5: MPI_MAX_PROCESSOR_NAME: 'host' is used by no converted call: remove its declaration",
+    ]
+    assert len(problems) == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        ("MPI_Get_processor_name(a, b, ierr)", "use gethostname, which Fortran can call"),
+        ("MPI_Reduce_scatter_block(a, b, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)", "use MPI_Reduce_scatter"),
+        ("MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, a, b, ierr)", "attributes"),
+        ("MPI_Alltoallw(a, a, a, a, b, b, b, b, MPI_COMM_WORLD, ierr)", "messages"),
+        ("MPI_Get(a, 4, MPI_INTEGER, 0, 0, 4, MPI_INTEGER, win, ierr)", "one-sided communication"),
+        ("MPI_Something_new(a, MPI_COMM_WORLD, ierr)", "write it with messages and collective calls"),
+        ("MPI_Allreduce(a, b, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD, ierr)", "such as MPI_2DOUBLE_PRECISION"),
+        ("MPI_Send(a, 1, MPI_PACKED, 0, 1, MPI_COMM_WORLD, ierr)", "as an array of one type each"),
+        ("MPI_Send(a, 1, MPI_REAL16, 0, 1, MPI_COMM_WORLD, ierr)", "such as MPI_DOUBLE_PRECISION, or MPI_BYTE"),
+        ("MPI_Allreduce(a, b, 1, MPI_INTEGER, MPI_REPLACE, MPI_COMM_WORLD, ierr)", "use one of MPI_SUM"),
+    ],
+)
+def test_the_report_says_what_to_do_by_hand(convert_text, call: str, advice: str) -> None:
+    _, problems, _ = convert_text("p.f90", body(f"call {call}"), without_mpi=True)
+    assert advice in problems[0], problems
 
 
 def test_a_global_cannot_begin_with_the_group(convert_text) -> None:
@@ -223,7 +299,7 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(parsing, "_parsers", {})
     monkeypatch.setitem(sys.modules, "tree_sitter_fortran", None)
     (tmp_path / "p.f90").write_text(HEAD)
-    with pytest.raises(ConvertError, match=r"pip install 'couplet\[convert\]'"):
+    with pytest.raises(ConvertError, match=r"pip install '\.\[convert\]' in the source folder"):
         convert([tmp_path / "p.f90"], Options())
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from couplet.convert.calls import C_CONSTANTS, C_PROCESS_CONSTANTS, ROLES
-from couplet.convert.model import Argument, Call, Constant, Facts, Finding, Passed, Symbol
+from couplet.convert.model import Argument, Call, Constant, Facts, Finding, Passed, Symbol, Use
 from couplet.convert.parsing import parser_for, walk
 from couplet.convert.regions import parallel_regions
 from couplet.convert.source import Source
@@ -227,6 +227,8 @@ class CReader:
             return self._symbol(self.names.members, self.text(node.children[-1], source))
         if node.type == "call_expression":
             return self.facts.results.get(self.text(node.children[0], source))
+        if node.type == "compound_literal_expression":
+            return self._symbol_of_elements(node.child_by_field_name("value"), source, scope)
         if node.type == "identifier" and not self.text(node, source).startswith("MPI_"):
             at = node.start_byte if source is self.source else None
             return self.look_up(self.text(node, source), scope, at)
@@ -240,6 +242,14 @@ class CReader:
         if first is not None and second is not None and _is_handle(first) and _is_handle(second):
             first.unite(second)
         return first if first is not None else second
+
+    def _symbol_of_elements(self, values: Node | None, source: Source, scope: _Scope) -> Symbol | None:
+        """Returns the variable of `{a, b}`: handles in one array are of one kind."""
+        given = [] if values is None else [self.symbol_of(each, source, scope) for each in values.children]
+        handles = [each for each in given if each is not None and _is_handle(each)]
+        for each in handles[1:]:
+            handles[0].unite(each)
+        return handles[0] if handles else None
 
     # ---- statements ----
 
@@ -262,6 +272,7 @@ class CReader:
                 self._unite(node.child_by_field_name("left"), node.child_by_field_name("right"), source, scope)
             elif node.type == "init_declarator":
                 self._unite(declared_name(node), node.child_by_field_name("value"), source, scope)
+                self._unite_elements(node, source, scope)
             elif node.type == "initializer_pair":
                 self._unite(node.child_by_field_name("designator"), node.child_by_field_name("value"), source, scope)
             elif node.type == "binary_expression":
@@ -312,6 +323,27 @@ class CReader:
         first, second = self.symbol_of(left, source, scope), self.symbol_of(right, source, scope)
         if first is not None and second is not None:
             first.unite(second)
+        status = self._status_of_field(right, source, scope)
+        if first is not None and status is not None and right is not None:
+            use = Use(self.text(right, source), str(source.path), source.line_of(right))
+            self.facts.copied_fields.append((first, status, use))
+
+    def _unite_elements(self, declarator: Node, source: Source, scope: _Scope) -> None:
+        """MPI_Datatype types[2] = {a, b}: the elements are of the kind of the array."""
+        values = declarator.child_by_field_name("value")
+        if values is None or values.type != "initializer_list" or declared_type(declarator, source) not in MPI_TYPES:
+            return
+        array = self.symbol_of(declared_name(declarator), source, scope)
+        element = self._symbol_of_elements(values, source, scope)
+        if array is not None and element is not None:
+            array.unite(element)
+
+    def _status_of_field(self, node: Node | None, source: Source, scope: _Scope) -> Symbol | None:
+        """Returns the status of `status.MPI_SOURCE` and the like."""
+        member = None if node is None or node.type != "field_expression" else node.child_by_field_name("field")
+        if node is None or member is None or self.text(member, source) not in _FIELDS:
+            return None
+        return self.symbol_of(node.child_by_field_name("argument"), source, scope)
 
     def _unite_compared(self, node: Node, source: Source, scope: _Scope) -> None:
         """Handles that are compared are of one kind. Ranks that are compared need not be."""
@@ -400,7 +432,8 @@ class CReader:
                 return None  # it belongs to a member of a struct, by its position
             return self.symbol_of(declared_name(place), source, scope)
         left, right = place.child_by_field_name("left"), place.child_by_field_name("right")
-        return self.symbol_of(right if left == below else left, source, scope)
+        other = right if left == below else left
+        return self._status_of_field(other, source, scope) or self.symbol_of(other, source, scope)
 
 
 MPI_TYPES = ("MPI_Comm", "MPI_Request", "MPI_Status", "MPI_Datatype", "MPI_Op", "MPI_Aint")

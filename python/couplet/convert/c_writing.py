@@ -14,6 +14,7 @@ from couplet.convert.calls import (
     STATUS_FIELDS,
 )
 from couplet.convert.deciding import Decision
+from couplet.convert.leftovers import is_gone, reason_left
 from couplet.convert.model import Call, Finding, Symbol
 from couplet.convert.parsing import leaves, walk
 from couplet.convert.source import Source
@@ -92,12 +93,9 @@ class CWriter:
         for constant in self.decision.facts.constants:
             if not self._is_here(constant.source) or (id(constant.source), constant.node.start_byte) in self.done:
                 continue
-            answer = self.decision.converts(constant)
+            answer = self.decision.constants.converts(constant)
             if answer is None:
-                reason = (
-                    "it is used with messages that are converted and with ones that stay MPI; use a variable for each"
-                )
-                self._problem(constant.source, constant.node, reason)
+                self._problem(constant.source, constant.node, self.decision.constants.doubt(constant))
             elif answer and constant.name == "MPI_COMM_WORLD" and self._is_outside(constant.source, constant.node):
                 reason = "the group is known once the process has joined; assign it in a function, after MPI_Init"
                 self._problem(constant.source, constant.node, reason)
@@ -137,12 +135,11 @@ class CWriter:
                 if node in symbol.declared_in(self.source)
             ]  # fmt: skip
             changing = [symbol for symbol in symbols if self._changes(symbol)]
-            if changing and len(changing) == len(symbols):
+            are_all_free = self.options.without_mpi and not any(symbol.is_mixed for symbol in symbols)
+            if are_all_free or (changing and len(changing) == len(symbols)):
                 self.source.replace(kind, C_HANDLE_TYPES[self.source.text_of(kind)])
             elif changing:
                 self._split(node, kind, changing)
-            elif self.options.without_mpi and not any(symbol.is_mixed for symbol in symbols):
-                self.source.replace(kind, C_HANDLE_TYPES[self.source.text_of(kind)])
         self._convert_unattached()
 
     def _split(self, node: Node, kind: Node, changing: list[Symbol]) -> None:
@@ -240,18 +237,16 @@ class CWriter:
 
     def _report_rest(self) -> None:
         """What is left of MPI, in a program that is to have no MPI."""
-        edited = [(start, end) for start, end, _ in self.source.edits]
         for source, leaf, _ in self.reader.parts():
             name = source.text_of(leaf)
             if leaf.type not in ("identifier", "type_identifier") or not name.startswith("MPI_"):
                 continue
-            start = source.start_of(leaf)
-            if any(first <= start < last for first, last in edited):
+            if is_gone(self.decision.facts, source, leaf):
                 continue
             around = self._call_around(source, leaf)
             is_call = around is not None and around.child_by_field_name("function") == leaf
             if is_call or around is None:
-                self._problem(source, leaf, self.decision.reason_left(name.lower(), is_call))
+                self._problem(source, leaf, reason_left(self.decision.facts, source, leaf, is_call))
 
     def _call_around(self, source: Source, node: Node) -> Node | None:
         """Returns the call of MPI in which a name is."""

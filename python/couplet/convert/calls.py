@@ -104,6 +104,8 @@ PROCESS_CALLS = {
     "mpi_aint_diff": "couplet_ported_aint_diff",
 }
 
+# The calls that MPI_IN_PLACE may be given to.
+COLLECTIVE_CALLS = frozenset(f"mpi_{form}{name}" for name in _WITH_REQUEST[1:] for form in ("", "i"))
 _IN_PLACE = {
     "mpi_alltoall", "mpi_ialltoall", "mpi_alltoallv", "mpi_ialltoallv", "mpi_reduce_scatter", "mpi_ireduce_scatter",
 }  # fmt: skip
@@ -153,19 +155,70 @@ _NOT_THERE = (
     ("mpi_improbe", "use iprobe and recv"),
     ("mpi_comm_f2c", "a communicator between C and Fortran: take couplet_world in each language"),
     ("mpi_comm_c2f", "a communicator between C and Fortran: take couplet_world in each language"),
+    ("mpi_get_processor_name", "use gethostname, which Fortran can call by an interface with bind(c)"),
+    ("mpi_reduce_scatter_block", "use MPI_Reduce_scatter, with a count for each rank"),
+    ("mpi_ireduce_scatter_block", "use MPI_Ireduce_scatter, with a count for each rank"),
+    ("mpi_reduce_local", "combine the elements in a loop"),
+    ("mpi_alltoallw", "send messages, one to each rank"),
+    ("mpi_ialltoallw", "send messages, one to each rank"),
+    ("mpi_testsome", "use MPI_Testany or MPI_Testall"),
+    ("mpi_request_get_status", "use MPI_Test"),
+    ("mpi_get_elements", "use MPI_Get_count"),
+    ("mpi_comm_idup", "use MPI_Comm_dup"),
+    ("mpi_comm_compare", "compare what the program knows of the two communicators"),
+    ("mpi_comm_set_name", "names of communicators: remove the call"),
+    ("mpi_comm_get_name", "names of communicators: remove the call"),
+    ("mpi_comm_get_attr", "attributes: keep the value in a variable of the program"),
+    ("mpi_comm_set_attr", "attributes: keep the value in a variable of the program"),
+    ("mpi_comm_create_keyval", "attributes: keep the value in a variable of the program"),
+    ("mpi_attr_", "attributes: keep the value in a variable of the program"),
+    ("mpi_info_", "hints to MPI: remove the call, and what is given the hints"),
+    ("mpi_error_", "the ported calls end the run at an error: remove the call"),
+    ("mpi_query_thread", "keep the level that MPI_Init_thread has provided in a variable"),
+    ("mpi_is_thread_main", "compare omp_get_thread_num() with 0"),
+    ("mpi_finalized", "keep in a variable whether MPI_Finalize was called"),
+    ("mpi_wtick", "the clock of MPI_Wtime counts nanoseconds: use 1e-9"),
+    ("mpi_alloc_mem", "use malloc or allocate"),
+    ("mpi_free_mem", "use free or deallocate"),
+    ("mpi_get_version", "the version of MPI: remove the call"),
+    ("mpi_get_library_version", "the version of MPI: remove the call"),
+    ("mpi_pcontrol", "profiling: remove the call"),
 )
+_ONE_SIDED = ("mpi_get", "mpi_rget", "mpi_rput", "mpi_fetch_and_op", "mpi_compare_and_swap")
 
 
 def why_not(name: str) -> str:
     """Says why a call cannot be converted, and what to do by hand."""
     if name.endswith("_init") and name != "mpi_init":
         return "persistent requests: start the message with isend or irecv in each step"
+    if name in _ONE_SIDED:
+        return why_not("mpi_put")
     for prefix, reason in sorted(_NOT_THERE, key=lambda each: -len(each[0])):
         if name.startswith(prefix):
             return reason
-    return "Couplet has no such call"
+    return "Couplet has no such call: write it with messages and collective calls"
 
 
+def why_no_type(name: str, language: str) -> str:
+    """Says that Couplet has not a datatype of MPI, and what to do by hand."""
+    fortran = language == "fortran"
+    if name in _MIXED_PAIRS:
+        pair = "MPI_2INTEGER" if fortran else "MPI_2INT"
+        advice = f"put value and index into a pair of one type, such as MPI_2DOUBLE_PRECISION or {pair}"
+    elif name == "MPI_PACKED":
+        advice = "send the elements, as an array of one type each"
+    else:
+        plain = "MPI_DOUBLE_PRECISION" if fortran else "MPI_DOUBLE"
+        advice = f"use one that it has, such as {plain}, or MPI_BYTE if nothing is computed with it"
+    return f"Couplet has no type {name}: {advice}"
+
+
+def why_no_operation(name: str) -> str:
+    """Says that Couplet has not an operation of MPI, and what to do by hand."""
+    return f"Couplet has no operation {name}: use one of MPI_SUM, MPI_PROD, MPI_MAX, MPI_MIN, MPI_MINLOC and the like"
+
+
+_MIXED_PAIRS = frozenset({"MPI_DOUBLE_INT", "MPI_FLOAT_INT", "MPI_LONG_INT", "MPI_SHORT_INT", "MPI_LONG_DOUBLE_INT"})
 PAIR_TYPES = frozenset({"MPI_2INT", "MPI_2INTEGER", "MPI_2REAL", "MPI_2DOUBLE_PRECISION"})
 FORTRAN_TYPES = {
     "MPI_INTEGER": "couplet_int32", "MPI_INTEGER1": "couplet_int8", "MPI_INTEGER2": "couplet_int16",
@@ -188,13 +241,15 @@ C_TYPES = {
     "MPI_UINT64_T": "COUPLET_UINT64", "MPI_FLOAT": "COUPLET_FLOAT", "MPI_DOUBLE": "COUPLET_DOUBLE",
     "MPI_C_FLOAT_COMPLEX": "COUPLET_COMPLEX_FLOAT", "MPI_C_COMPLEX": "COUPLET_COMPLEX_FLOAT",
     "MPI_C_DOUBLE_COMPLEX": "COUPLET_COMPLEX_DOUBLE", "MPI_BYTE": "COUPLET_BYTE", "MPI_C_BOOL": "COUPLET_UINT8",
-    "MPI_2INT": "COUPLET_PAIR_INT32",
+    "MPI_2INT": "COUPLET_PAIR_INT32", "MPI_2INTEGER": "COUPLET_PAIR_INT32",
+    "MPI_2REAL": "(COUPLET_PAIRS + COUPLET_FLOAT)", "MPI_2DOUBLE_PRECISION": "(COUPLET_PAIRS + COUPLET_DOUBLE)",
 }  # fmt: skip
 _OPERATIONS = {
     "SUM": "sum", "PROD": "product", "MAX": "max", "MIN": "min", "LAND": "logical_and", "LOR": "logical_or",
     "LXOR": "logical_xor", "BAND": "bitwise_and", "BOR": "bitwise_or", "BXOR": "bitwise_xor", "MAXLOC": "maxloc",
     "MINLOC": "minloc",
 }  # fmt: skip
+OPERATIONS = frozenset(f"MPI_{name}" for name in _OPERATIONS)
 _THREADS = ("SINGLE", "FUNNELED", "SERIALIZED", "MULTIPLE")
 
 FORTRAN_CONSTANTS = (
@@ -222,8 +277,8 @@ C_CONSTANTS = (
 # Constants of programs without MPI only.
 FORTRAN_PROCESS_CONSTANTS = {f"MPI_THREAD_{name}": f"couplet_thread_{name.lower()}" for name in _THREADS}
 C_PROCESS_CONSTANTS = {f"MPI_THREAD_{name}": f"COUPLET_THREAD_{name}" for name in _THREADS}
-# They have the same meaning in both, and stay as long as MPI does.
-NEUTRAL = frozenset({"MPI_SUCCESS", "MPI_UNDEFINED", "MPI_ADDRESS_KIND"})
+# They have the same meaning in both or, like a level of threads, are in no message: they stay as long as MPI does.
+NEUTRAL = frozenset({"MPI_SUCCESS", "MPI_UNDEFINED", "MPI_ADDRESS_KIND", *C_PROCESS_CONSTANTS})
 IGNORED_STATUS = frozenset({"MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE"})
 STATUS_FIELDS = {"MPI_SOURCE": "source", "MPI_TAG": "tag"}
 FORTRAN_HANDLES = {"comm": "type(couplet_group)", "request": "type(couplet_request)", "status": "type(couplet_message)"}

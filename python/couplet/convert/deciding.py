@@ -5,14 +5,16 @@ from __future__ import annotations
 from couplet.convert.calls import (
     C_CONSTANTS,
     FORTRAN_CONSTANTS,
-    NEUTRAL,
     NOT_IN_PLACE,
     PAIR_TYPES,
     PROCESS_CALLS,
     ROLES,
     TAKES_MADE_TYPES,
+    why_no_operation,
+    why_no_type,
     why_not,
 )
+from couplet.convert.constants import Constants
 from couplet.convert.model import Call, Constant, Facts, Finding, Options, Passed, Symbol, Use
 
 _HANDLES = ("comm", "newcomm", "request", "requests", "status", "statuses", "type", "types", "newtype", "op")
@@ -31,6 +33,7 @@ class Decision:
         self.notes: list[Finding] = list(facts.notes)
         self.dropped_statuses: set[Symbol] = set()
         self.not_made: list[tuple[Symbol, Use]] = []  # what calls would have made that could not be converted
+        self.kept: list[tuple[Call, Use]] = []  # the calls that stay MPI because of what they use
         self._unite_arguments()
 
     # ---- classes ----
@@ -99,6 +102,7 @@ class Decision:
         for call in self.facts.calls:
             if not call.chosen and self._maker_of(call) is None:
                 self._keep(call)
+        self._follow_fields()
         self._settle_statuses()
         for call in self.facts.calls:
             if call.chosen and call.problem is None:
@@ -107,6 +111,7 @@ class Decision:
             if call.problem is not None:
                 self._report(call, call.problem)
         self._look_at_kept_communicators()
+        self.constants = Constants(self.facts, self.kept, self.options.without_mpi)
 
     def _give_null_handles(self) -> None:
         """Without MPI, a variable that is only set to no request, communicator or datatype changes its type, too."""
@@ -138,8 +143,11 @@ class Decision:
 
     @staticmethod
     def _is_of_couplet(call: Call) -> bool:
-        """Whether a datatype that a call makes, prepares or frees is that of a message of Couplet."""
-        handles = call.of_role("newtype") or call.of_role("type")
+        """Whether a datatype that a call makes, uses, prepares or frees is that of a message of Couplet.
+
+        What is made of such a datatype is Couplet's, too: MPI has no datatype of which it could make it.
+        """
+        handles = call.of_role("newtype", "type", "types")
         return any(each.symbol is not None and each.symbol.is_couplet for each in handles)
 
     def _is_ours(self, constant: str | None, symbol: Symbol | None) -> bool:
@@ -169,7 +177,9 @@ class Decision:
 
     def _keep(self, call: Call) -> None:
         """What a call uses that stays MPI has to stay MPI, too."""
-        use = self._use(call)
+        use = Use(call.written, str(call.source.path), call.line, self._cause(call))
+        if call.name in ROLES:
+            self.kept.append((call, use))
         for argument in call.arguments:
             if argument.symbol is None:
                 continue
@@ -177,8 +187,30 @@ class Decision:
                 if argument.role in (*_HANDLES, "rank", "tag"):
                     self._give_role(argument.symbol, argument.role)
                     self._mark(argument.symbol, "mpi", use)
-            elif call.name not in PROCESS_CALLS and argument.symbol.root().roles & set(_HANDLES):
+            elif call.name not in PROCESS_CALLS:
                 self._mark(argument.symbol, "mpi", use)
+
+    @staticmethod
+    def _cause(call: Call) -> str:
+        """Returns what makes a call stay MPI: its communicator, or the handle that it uses."""
+        kinds = {
+            "comm": "communicator", "request": "request", "requests": "request", "status": "status",
+            "newtype": "datatype", "type": "datatype",
+        }  # fmt: skip
+        for role, kind in kinds.items() if call.name in ROLES else ():
+            for argument in call.of_role(role):
+                if argument.constant is not None:
+                    return f"its {kind} {argument.constant}"
+                if argument.symbol is not None:
+                    return f"its {kind} '{argument.symbol.name}'"
+        return ""
+
+    def _follow_fields(self) -> None:
+        """A number that is assigned from a status has the constants of the calls that fill the status."""
+        for symbol, status, use in self.facts.copied_fields:
+            for side, uses in status.root().uses.items():
+                if uses:
+                    self._mark(symbol, side, use)
 
     def _use(self, call: Call) -> Use:
         return Use(call.written, str(call.source.path), call.line)
@@ -217,12 +249,14 @@ class Decision:
             if symbol.root() in self.dropped_statuses:
                 continue
             other = symbol.root().uses["mpi"][0]
+            is_type = argument.role in ("type", "types", "newtype")
+            advice = "make a second datatype for it" if is_type else "use a variable of its own"
             if other.call.lower() not in ROLES:
-                where = f"{other.path}:{other.line}"
-                return f"'{symbol.name}' is used by {other.call} at {where}: {why_not(other.call.lower())}"
+                reason = f"'{symbol.name}' is used by {other.call} at {other.place}: {why_not(other.call.lower())}"
+                return f"{reason}; {advice}" if is_type and not other.call.lower().startswith("mpi_type_") else reason
             return (
-                f"'{symbol.name}' is also used by {other.call} at {other.path}:{other.line}, which is not converted; "
-                "use a variable of its own"
+                f"'{symbol.name}' is also used by {other.call} at {other.place}, which is not converted"
+                f"{other.because('stays MPI')}: {advice}"
             )
         return None
 
@@ -241,7 +275,9 @@ class Decision:
             if call.name.startswith("mpi_type_") and argument.constant in PAIR_TYPES:
                 return "a datatype of Couplet has no pairs: make it of two elements"
             if argument.constant is not None and argument.role in ("type", "op") and argument.constant not in names:
-                return f"Couplet has no {'type' if argument.role == 'type' else 'operation'} {argument.constant}"
+                is_type = argument.role == "type"
+                language = call.source.language
+                return why_no_type(argument.constant, language) if is_type else why_no_operation(argument.constant)
             if argument.constant == "MPI_BOTTOM":
                 return "Couplet has no MPI_BOTTOM; give the array"
             if argument.role == "comm" and argument.constant is None and argument.symbol is None:
@@ -271,36 +307,7 @@ class Decision:
     def _report(self, call: Call, reason: str) -> None:
         self.problems.append(Finding(str(call.source.path), call.line, call.written, reason))
 
-    # ---- constants outside of calls ----
-
-    def converts(self, constant: Constant) -> bool | None:
-        """Says whether a constant becomes Couplet's; none: that is not known."""
-        if self.options.without_mpi:
-            return True
-        if constant.name in NEUTRAL:
-            return False
-        symbol = constant.symbol
-        if symbol is not None and symbol.is_mixed:
-            return None
-        if symbol is not None and symbol.is_couplet:
-            return True
-        if constant.name == "MPI_COMM_WORLD":
-            return False
-        if (
-            symbol is not None
-            and not symbol.root().uses["mpi"]
-            and constant.name.endswith(("REQUEST_NULL", "COMM_NULL", "DATATYPE_NULL"))
-        ):
-            return False  # its variable is used by no call, and keeps its type
-        if symbol is not None and symbol.root().uses["mpi"]:
-            return False
-        kept = any(
-            not call.chosen and call.name in ROLES for call in self.facts.calls if call.source is constant.source
-        )
-        chosen = any(call.chosen for call in self.facts.calls if call.source is constant.source)
-        if kept and chosen:
-            return None
-        return chosen
+    # ---- what stays ----
 
     def _maker_of(self, call: Call) -> Use | None:
         """Returns the call that would have made the communicator of a call, and that could not be converted."""
@@ -325,17 +332,6 @@ class Decision:
                     told.add((str(call.source.path), symbol.name))
                     text = f"it stays MPI, since '{symbol.name}' is none of the chosen communicators (--communicator)"
                     self.notes.append(Finding(str(call.source.path), call.line, call.written, text))
-
-    @staticmethod
-    def reason_left(name: str, is_call: bool) -> str:
-        """Why a name of MPI is left in a program that is to have no MPI."""
-        if not is_call:
-            return "it would be left of MPI; remove it, or convert by hand what uses it"
-        if name not in ROLES:
-            return f"it would be left of MPI: {why_not(name)}"
-        if "comm" in ROLES[name]:
-            return "it would be left of MPI: its communicator is none of the chosen ones (--communicator)"
-        return "it would be left of MPI: its request is that of a call which is not converted"
 
     def unknown_receivers(self) -> list[Finding]:
         """Procedures that are in none of the files, and that would get a group or a request in place of MPI's."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from couplet.convert.calls import FORTRAN_CONSTANTS, FORTRAN_PROCESS_CONSTANTS, ROLES
-from couplet.convert.model import Argument, Call, Constant, Facts, Finding, Passed, Symbol
+from couplet.convert.model import Argument, Call, Constant, Facts, Finding, Passed, Symbol, Use
 from couplet.convert.parsing import walk
 from couplet.convert.regions import parallel_regions
 from couplet.convert.source import Source
@@ -185,6 +185,8 @@ class FortranReader:
         """Returns the variable of an expression such as `a`, `a(i)` or `this%a(i)`; none for other expressions."""
         if node is None or self._is_field(node):
             return None
+        if node.type == "array_literal":
+            return self._symbol_of_elements(node)
         if node.type == "parenthesized_expression":
             return self.symbol_of(next((each for each in node.children if each.is_named), None))
         if node.type in ("call_expression", "sized_allocation", "sized_declarator"):
@@ -201,6 +203,14 @@ class FortranReader:
         if node.type == "identifier" and not self.text(node).upper().startswith("MPI_"):
             return self.look_up(self.text(node), self.scope_of(node))
         return None
+
+    def _symbol_of_elements(self, literal: Node) -> Symbol | None:
+        """Returns the variable of `[a, b]`: the elements of an array are of one kind."""
+        found = [self.symbol_of(each) for each in literal.children if is_argument(each)]
+        symbols = [each for each in found if each is not None and each.declared is not None]
+        for each in symbols[1:]:
+            symbols[0].unite(each)
+        return symbols[0] if symbols else None
 
     def _is_field(self, node: Node) -> bool:
         """Whether an expression is a field of a status: status(MPI_SOURCE), status(MPI_SOURCE, i), s%MPI_SOURCE."""
@@ -248,6 +258,11 @@ class FortranReader:
 
     def _unite(self, left: Node | None, right: Node | None) -> None:
         first, second = self.symbol_of(left), self.symbol_of(right)
+        status = self._status_of_field(right)
+        if first is not None and status is not None and right is not None:
+            use = Use(self.text(right), str(self.source.path), self.source.line_of(right))
+            self.facts.copied_fields.append((first, status, use))
+            return
         if right is not None and right.type == "call_expression":
             name = self.text(right.children[0]).lower().rpartition("%")[2].strip()
             names = {name} | self.facts.aliases.get(name, set())
@@ -261,8 +276,11 @@ class FortranReader:
         if first is not None and second is not None:
             first.unite(second)
 
+    def _status_of_field(self, node: Node | None) -> Symbol | None:
+        return self.symbol_of(node.children[0]) if node is not None and self._is_field(node) else None
+
     def _read_field(self, node: Node) -> None:
-        symbol = self.symbol_of(node.children[0]) if self._is_field(node) else None
+        symbol = self._status_of_field(node)
         if symbol is not None:
             self.facts.read_statuses.append((self.source, node, symbol))
 
@@ -349,7 +367,8 @@ class FortranReader:
                 return self.symbol_of(parent.children[0])
             if parent.type == "relational_expression":
                 left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
-                return self.symbol_of(right if left is not None and left.start_byte == node.start_byte else left)
+                other = right if left is not None and left.start_byte == node.start_byte else left
+                return self._status_of_field(other) or self.symbol_of(other)
             if parent.type in UNITS:
                 break
         return None

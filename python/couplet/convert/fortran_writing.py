@@ -16,6 +16,7 @@ from couplet.convert.deciding import Decision
 from couplet.convert.fortran_copying import StatusCopies
 from couplet.convert.fortran_declaring import Declarations
 from couplet.convert.fortran_reading import FortranReader, Scope, ancestors, is_argument
+from couplet.convert.leftovers import is_gone, reason_left
 from couplet.convert.model import Argument, Call, Finding
 from couplet.convert.parsing import leaves, walk
 
@@ -158,12 +159,9 @@ class FortranWriter:
         for constant in self.decision.facts.constants:
             if constant.source is not self.source or constant.node.id in self.done:
                 continue
-            answer = self.decision.converts(constant)
+            answer = self.decision.constants.converts(constant)
             if answer is None:
-                self._problem(
-                    constant.node,
-                    "it is used with messages that are converted and with ones that stay MPI; use a variable for each",
-                )
+                self._problem(constant.node, self.decision.constants.doubt(constant))
             elif answer:
                 self._use_in(constant.node)
                 self.source.replace(constant.node, _CONSTANTS[constant.name])
@@ -301,19 +299,17 @@ class FortranWriter:
             for call in self.decision.facts.calls
             if call.source is self.source and call.problem is not None
         }
-        edited = [(start, end) for start, end, _ in self.source.edits]
         for leaf in leaves(self.source.tree.root_node):
             name = self.source.text_of(leaf)
             if leaf.type not in ("identifier", "type_name") or not name.upper().startswith("MPI_") or leaf.id in known:
                 continue
-            start = self.source.start_of(leaf)
-            if any(first <= start < last for first, last in edited):
+            if is_gone(self.decision.facts, self.source, leaf):
                 continue
             if any(each.type in ("use_statement", "include_statement") for each in ancestors(leaf)):
                 continue
             is_call = leaf.id in callees
             if is_call or not any(each.id in call_nodes for each in ancestors(leaf)):
-                self._problem(leaf, self.decision.reason_left(name.lower(), is_call))
+                self._problem(leaf, reason_left(self.decision.facts, self.source, leaf, is_call))
 
     def _problem(self, node: Node, reason: str) -> None:
         line, text = self.source.line_of(node), self.source.text_of(node)

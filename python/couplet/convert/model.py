@@ -105,6 +105,15 @@ class Use:
     call: str
     path: str
     line: int
+    cause: str = ""  # what makes the call stay MPI, such as its communicator
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}"
+
+    def because(self, verb: str) -> str:
+        """Returns why the call stays MPI, in parentheses, or nothing if that is not known."""
+        return f" ({self.cause} {verb})" if self.cause else ""
 
 
 @dataclass(eq=False)
@@ -181,5 +190,6 @@ class Facts:
     aliases: dict[str, set[str]] = field(default_factory=dict)  # generic names and bindings, and their procedures
     symbols: list[Symbol] = field(default_factory=list)
     read_statuses: list[tuple[Source, Node, Symbol]] = field(default_factory=list)  # fields of a status
+    copied_fields: list[tuple[Symbol, Symbol, Use]] = field(default_factory=list)  # a variable, the status, and where
     problems: list[Finding] = field(default_factory=list)
     notes: list[Finding] = field(default_factory=list)

@@ -23,7 +23,7 @@ def parser_for(language: str) -> Parser:
         except ImportError as error:
             raise ConvertError(
                 f"couplet convert needs the packages tree-sitter and tree-sitter-{language}, and {error.name} is not "
-                "installed: pip install 'couplet[convert]'"
+                "installed: pip install '.[convert]' in the source folder of Couplet"
             ) from error
         _parsers[language] = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
     return _parsers[language]
