@@ -104,7 +104,8 @@ COUPLET_API void couplet_task_expectation_init(couplet_task_expectation* expecta
  * Blocking: at most timeout_s of the group's first rank, for which the others wait.
  * COUPLET_NOT_YET: the timeout has passed.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait.
- * COUPLET_END: all requesters have closed, and everything is done.
+ * COUPLET_END: all requesters have closed, and everything is done. If requesters come again, a later call of a worker
+ * gets their tasks; until then it gives COUPLET_END at once.
  * COUPLET_ERROR_PEER_LOST: a rank of the group was lost; or no task is left, and a coupler was lost that may have had
  * more. If that coupler is started again, a later call gets its tasks. Couplers: nothing is left to do, and the last
  * requesters were lost before they had closed. If one of them is started again, a later call gets its requests.

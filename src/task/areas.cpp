@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/swap.hpp"
 #include "base/types.hpp"
-#include "message/swap.hpp"
 #include "os/clock.hpp"
 #include "os/directory.hpp"
 #include "os/process_memory.hpp"
@@ -73,7 +73,7 @@ Status check(const AreaSpecification& wanted) {
     return fail(Code::argument, "an area needs a name of 1 to {} bytes", longest_name);
   }
   if (find_type(wanted.type) == nullptr) {
-    return fail(Code::type, "area '{}': {} is not a data type", wanted.name, wanted.type);
+    return fail(Code::type, "area '{}': {} is no element type", wanted.name, wanted.type);
   }
   if (wanted.shape.empty() || wanted.shape.size() > layout::max_dimensions ||
       std::any_of(wanted.shape.begin(), wanted.shape.end(), [](std::int64_t extent) { return extent < 0; })) {
@@ -319,8 +319,8 @@ Status Area::served(const Part& part, std::byte* out, const std::byte* in, std::
             return fail(Code::protocol, "{}: {} bytes came instead of {}", title(), back.payload.size(), copy.bytes());
           }
           if (back.big_endian != wire::own_big_endian) {
-            message::swap_numbers(reinterpret_cast<std::byte*>(back.payload.data()), back.payload.size(),
-                                  find_type(back.type)->swap_bytes);
+            swap_numbers(reinterpret_cast<std::byte*>(back.payload.data()), back.payload.size(),
+                         find_type(back.type)->swap_bytes);
           }
           std::memcpy(out, back.payload.data(), back.payload.size());
         }
@@ -364,8 +364,8 @@ void Areas::serve(channel::PeerId source, TaskMessage message) {
                   message.payload.size(), copy.bytes());
     }
     if (message.big_endian != wire::own_big_endian) {
-      message::swap_numbers(reinterpret_cast<std::byte*>(message.payload.data()), message.payload.size(),
-                            find_type(message.type)->swap_bytes);
+      swap_numbers(reinterpret_cast<std::byte*>(message.payload.data()), message.payload.size(),
+                   find_type(message.type)->swap_bytes);
     }
     return area.try_write(copy, reinterpret_cast<const std::byte*>(message.payload.data()), &stamp);
   };

@@ -135,8 +135,9 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
   }
   const std::uint64_t id = inbox_.front();
   inbox_.pop_front();
+  entries_.at(id).stage = Stage::held;
+  pump();  // there is room for another request
   Entry& entry = entries_.at(id);
-  entry.stage = Stage::held;
   own_byte_order(entry.message);
   incoming = view_of(entry.message, id);
   return {};
@@ -171,6 +172,7 @@ Status Coupler::complete(std::uint64_t id, const Status& outcome) {
     return fail(Code::argument, "tasks '{}': the coupler has no task {} to dispatch or to complete", name_, id);
   }
   finish(id, outcome);
+  pump();
   return {};
 }
 
@@ -240,6 +242,7 @@ void Coupler::say_end() {
   message.space = space_;
   for (WorkerGroup& group : groups_) {
     if (!group.gone) {
+      message.code = group.mark;
       static_cast<void>(mailbox_.send(group.leader, message));
     }
   }

@@ -67,10 +67,10 @@ class Coupler final : public Listener {
     channel::PeerId requester = 0;
     std::uint64_t number = 0;  // the requester's number
     wire::TaskMessage message;
-    std::size_t group = 0;  // the group that does it
   };
   struct WorkerGroup {
     std::int32_t worker = 0;
+    std::int32_t mark = 0;  // mark_of its hello
     channel::PeerId leader = 0;
     std::vector<channel::PeerId> ranks;
     bool gone = false;
@@ -92,10 +92,10 @@ class Coupler final : public Listener {
   void give_back(WorkerGroup& group, const Status& why, bool may_retry);
 
   [[nodiscard]] bool full() const noexcept;
-  [[nodiscard]] bool all_registered() const;
   [[nodiscard]] Status find_workers(std::int32_t worker) const;
   Status enqueue(Entries::iterator entry, std::int32_t worker);
   void finish(std::uint64_t id, const Status& status);
+  void admit();
   void pump();
   std::deque<std::uint64_t>* queue_for(const WorkerGroup& group);
   WorkerGroup* choose_group();

@@ -37,6 +37,7 @@ void Coupler::submitted(channel::PeerId source, TaskMessage message) {
     return;
   }
   accept(source, std::move(message));
+  pump();
 }
 
 void Coupler::accept(channel::PeerId source, TaskMessage message) {
@@ -53,8 +54,15 @@ void Coupler::accept(channel::PeerId source, TaskMessage message) {
   answer(source, TaskMessageKind::taken, number, status);
   if (!status.ok()) {
     entries_.erase(entry);
-  } else {
-    pump();
+  }
+}
+
+// Accepts the requests that wait for room, as far as there is some.
+void Coupler::admit() {
+  while (!parked_.empty() && !full()) {
+    auto [source, message] = std::move(parked_.front());
+    parked_.pop_front();
+    accept(source, std::move(message));
   }
 }
 
@@ -66,18 +74,15 @@ void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
         (entry.stage == Stage::inbox || entry.stage == Stage::waiting)) {
       std::erase(entry.stage == Stage::inbox ? inbox_ : queues_[entry.message.worker], id);
       entries_.erase(id);
+      pump();
       return;
     }
   }
 }
 
-bool Coupler::all_registered() const {
-  return worker_ranks_.empty();
-}
-
 // Returns ok if workers with that id are there, or may still come.
 Status Coupler::find_workers(std::int32_t worker) const {
-  if (!all_registered()) {
+  if (!worker_ranks_.empty()) {  // not all have said hello
     return {};
   }
   std::set<std::int32_t> known;
@@ -94,7 +99,7 @@ Status Coupler::find_workers(std::int32_t worker) const {
     return fail(Code::peer_lost, "tasks '{}': no group of workers {}is left", name_,
                 worker == any_worker ? std::string() : fmt::format("with id {} ", worker));
   }
-  return fail(Code::not_found, "tasks '{}': no workers have the id {}; there are {}", name_, worker,
+  return fail(Code::not_found, "tasks '{}': no workers have the id {}; the ids are: {}", name_, worker,
               fmt::join(known, ", "));
 }
 
@@ -155,8 +160,13 @@ Coupler::WorkerGroup* Coupler::choose_group() {
   return best;
 }
 
+// Gives tasks to the groups that are idle, and accepts requests where there is room.
 void Coupler::pump() {
-  while (WorkerGroup* group = choose_group()) {
+  for (admit();; admit()) {
+    WorkerGroup* const group = choose_group();
+    if (group == nullptr) {
+      return;
+    }
     auto& queue = *queue_for(*group);
     const std::uint64_t id = queue.front();
     queue.pop_front();
@@ -165,32 +175,17 @@ void Coupler::pump() {
       last_worker_ = group->worker;
     }
     entry.stage = Stage::running;
-    entry.group = static_cast<std::size_t>(group - groups_.data());
     group->task = id;
     TaskMessage work = entry.message;
     work.kind = TaskMessageKind::work;
     work.space = space_;
     work.number = id;
-    work.code = 0;
+    work.code = group->mark;
     work.text.clear();
     if (const Status sent = mailbox_.send(group->leader, work); !sent.ok()) {
       group->gone = true;
       give_back(*group, sent, true);
-    }
-    while (!parked_.empty() && !full()) {
-      auto [source, message] = std::move(parked_.front());
-      parked_.pop_front();
-      const std::uint64_t number = message.number;
-      const std::uint64_t accepted = mailbox_.next_number();
-      const std::int32_t worker = message.worker;
-      const auto made = entries_.emplace(accepted, Entry{Stage::inbox, source, number, std::move(message)}).first;
-      const Status status = automatic_ ? enqueue(made, worker) : Status();
-      answer(source, TaskMessageKind::taken, number, status);
-      if (!status.ok()) {
-        entries_.erase(made);
-      } else if (!automatic_) {
-        inbox_.push_back(accepted);
-      }
+      reject_hopeless();
     }
   }
 }
@@ -199,17 +194,29 @@ void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
   left(source);  // the group may have been registered before
   WorkerGroup group;
   group.worker = message.worker;
+  group.mark = mark_of(message);
   group.leader = source;
   for (const std::int64_t rank : message.numbers) {
     group.ranks.push_back(static_cast<channel::PeerId>(rank));
     worker_ranks_.erase(static_cast<channel::PeerId>(rank));
   }
+  // It may have been kept until this coupler opened the tasks, and a rank may have died meanwhile.
+  group.gone = std::any_of(group.ranks.begin(), group.ranks.end(),
+                           [this](channel::PeerId rank) { return mailbox_.environment().gone(rank); });
   group.idle_since = ++idle_clock_;
-  groups_.push_back(std::move(group));
+  // One that is gone is only kept for its worker id.
+  const auto former = std::find_if(groups_.begin(), groups_.end(),
+                                   [&](const WorkerGroup& one) { return one.gone && one.worker == group.worker; });
+  if (former == groups_.end()) {
+    groups_.push_back(std::move(group));
+  } else {
+    *former = std::move(group);
+  }
   if (closed_ || (requesters_.all_closed() && entries_.empty() && parked_.empty())) {
     TaskMessage end;
     end.kind = TaskMessageKind::end;
     end.space = space_;
+    end.code = mark_of(message);
     static_cast<void>(mailbox_.send(source, end));
   }
   reject_hopeless();

@@ -143,6 +143,7 @@ void Mailbox::turn_away(channel::PeerId source, const wire::TaskMessage& message
   if (message.kind == wire::TaskMessageKind::hello) {
     ended_workers_[message.space].insert(source);
     answer.kind = wire::TaskMessageKind::end;
+    answer.code = mark_of(message);
   } else if (message.kind == wire::TaskMessageKind::submit) {
     answer.kind = wire::TaskMessageKind::taken;
     answer.code = static_cast<std::int32_t>(why.code());

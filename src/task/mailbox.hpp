@@ -37,6 +37,12 @@ class Listener {
   virtual void returned(channel::PeerId /*peer*/) {}
 };
 
+// A group of workers can close the tasks and open them again while a task, or the word that none comes, is on its way
+// to it. So a coupler sends with them this mark of the group's last hello, and what has an earlier one is dropped.
+[[nodiscard]] inline std::int32_t mark_of(const wire::TaskMessage& hello) noexcept {
+  return static_cast<std::int32_t>(hello.number & 0x7FFF'FFFF);
+}
+
 class Mailbox final : public engine::Source {
  public:
   static constexpr std::uint64_t largest_kept_bytes = std::uint64_t{1} << 30;

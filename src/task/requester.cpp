@@ -80,8 +80,10 @@ Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t de
     return Code::full;
   }
   if (waited.code() == Code::timeout) {
-    return fail(Code::timeout, "tasks '{}': {} has not taken the request in time; it must call next or run", name_,
-                mailbox_.environment().peer_name(task.coupler));
+    return fail(
+        Code::timeout,
+        "tasks '{}': {} has not taken the request in time; it must open tasks of this name, and call next or run",
+        name_, mailbox_.environment().peer_name(task.coupler));
   }
   return waited;
 }
@@ -196,10 +198,17 @@ Status Requester::close() {
   message.kind = TaskMessageKind::closed;
   message.space = space_;
   message.number = mailbox_.next_number();
+  Status untold;
   for (const channel::PeerId coupler : couplers_) {
-    static_cast<void>(mailbox_.send(coupler, message));  // a coupler that is gone need not know
+    const Status sent = mailbox_.send(coupler, message);
+    if (!sent.ok() && !mailbox_.environment().gone(coupler)) {  // one that is gone need not know
+      untold = sent.within(
+          fmt::format("tasks '{}': {} is not told that this rank has closed them, and waits until it leaves", name_,
+                      mailbox_.environment().peer_name(coupler)));
+    }
   }
   mailbox_.forget(space_);
+  COUPLET_TRY(untold);
   return unheard_.ok() ? Status() : unheard_.within(fmt::format("tasks '{}': a task without a handle", name_));
 }
 

@@ -1,7 +1,7 @@
 #include "task/work.hpp"
 
+#include "base/swap.hpp"
 #include "base/types.hpp"
-#include "message/swap.hpp"
 #include "wire/message.hpp"
 
 namespace couplet::task {
@@ -9,7 +9,7 @@ namespace couplet::task {
 Status check_content(const Content& content, std::int32_t worker, std::string_view what) {
   const TypeInfo* type = find_type(content.type);
   if (type == nullptr) {
-    return fail(Code::type, "{}: {} is not a data type", what, content.type);
+    return fail(Code::type, "{}: {} is no element type", what, content.type);
   }
   if (content.parameters.size() > most_parameters) {
     return fail(Code::limit, "{}: {} parameters are given, at most {} are possible", what, content.parameters.size(),
@@ -37,8 +37,8 @@ void set_content(wire::TaskMessage& message, const Content& content) {
 
 void own_byte_order(wire::TaskMessage& message) {
   if (message.big_endian != wire::own_big_endian) {
-    message::swap_numbers(reinterpret_cast<std::byte*>(message.payload.data()), message.payload.size(),
-                          find_type(message.type)->swap_bytes);
+    swap_numbers(reinterpret_cast<std::byte*>(message.payload.data()), message.payload.size(),
+                 find_type(message.type)->swap_bytes);
     message.big_endian = wire::own_big_endian;
   }
 }

@@ -7,6 +7,11 @@
 #include "os/clock.hpp"
 
 namespace couplet::task {
+namespace {
+
+constexpr std::uint64_t greeting_interval_ns = 100'000'000;  // between attempts to say hello
+
+}  // namespace
 
 using wire::TaskMessage;
 using wire::TaskMessageKind;
@@ -91,15 +96,29 @@ void Worker::greet(channel::PeerId coupler) {
   if (team_->rank() != 0 || open_couplers_.contains(coupler)) {
     return;
   }
+  const TaskMessage hello = greeting();
   open_couplers_.insert(coupler);  // first: what this process sends to itself arrives inside send()
-  if (mailbox_.send(coupler, greeting()).ok()) {
-    greeted_couplers_.insert(coupler);
+  greeted_couplers_.insert_or_assign(coupler, mark_of(hello));
+  if (mailbox_.send(coupler, hello).ok()) {
     lost_couplers_.erase(coupler);
+    return;
+  }
+  greeted_couplers_.erase(coupler);
+  if (!mailbox_.environment().gone(coupler)) {
+    untold_couplers_.insert(coupler);
     return;
   }
   open_couplers_.erase(coupler);
   if (mailbox_.environment().is_lost(coupler)) {
     lost_couplers_.insert(coupler);
+  }
+}
+
+// Greets the couplers to which no message could be sent, for example because no descriptor was left.
+void Worker::greet_again() {
+  for (const channel::PeerId coupler : std::exchange(untold_couplers_, {})) {
+    open_couplers_.erase(coupler);
+    greet(coupler);
   }
 }
 
@@ -109,16 +128,23 @@ Worker::~Worker() {
 
 // Takes the next task into current_. For the first rank of the group.
 Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
-  if (open_couplers_.empty() && !lost_couplers_.empty()) {
-    mailbox_.environment().engine().poll();  // a coupler may have been started again
+  if (open_couplers_.empty()) {
+    mailbox_.environment().engine().poll();  // a coupler may have been started again, or have requesters again
   }
+  greet_again();
   const auto something = [this] { return !orders_.empty() || open_couplers_.empty(); };
-  if (!something()) {
+  while (!something()) {
+    const std::uint64_t until_ns =
+        untold_couplers_.empty() ? deadline_ns : std::min(deadline_ns, os::now_ns() + greeting_interval_ns);
     const Status waited = mailbox_.environment().engine().wait(
-        something, deadline_ns, [] { return std::string("a task"); }, nullptr, true);
-    if (!waited.ok()) {
-      return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
+        something, until_ns, [] { return std::string("a task"); }, nullptr, true);
+    if (!waited.ok() && waited.code() != Code::timeout) {
+      return waited;
     }
+    if (!waited.ok() && until_ns == deadline_ns) {
+      return Code::not_yet;
+    }
+    greet_again();
   }
   if (orders_.empty()) {
     return lost_couplers_.empty() ? Status(Code::end) : without_end();
@@ -299,7 +325,7 @@ Status Worker::close() {
     goodbye.space = space_;
     goodbye.number = mailbox_.next_number();
     // Also to those that have said that no task comes: they may have requesters again.
-    for (const channel::PeerId coupler : std::exchange(greeted_couplers_, {})) {  // a send may tell of a loss
+    for (const auto& [coupler, mark] : std::exchange(greeted_couplers_, {})) {  // a send may tell of a loss
       static_cast<void>(mailbox_.send(coupler, goodbye));
     }
   }
@@ -308,10 +334,13 @@ Status Worker::close() {
 }
 
 void Worker::message(channel::PeerId source, TaskMessage message) {
-  if (message.kind == TaskMessageKind::work) {
+  const auto greeted = greeted_couplers_.find(source);
+  const bool is_for_this_opening = greeted != greeted_couplers_.end() && greeted->second == message.code;
+  if (message.kind == TaskMessageKind::work && is_for_this_opening) {
+    message.code = COUPLET_OK;
     open_couplers_.insert(source);  // it may have said that no task comes, and have requesters again
     orders_.push_back({source, std::move(message)});
-  } else if (message.kind == TaskMessageKind::end) {
+  } else if (message.kind == TaskMessageKind::end && is_for_this_opening) {
     open_couplers_.erase(source);
   } else if (message.kind == TaskMessageKind::hello && source != mailbox_.environment().self()) {
     returned(source);  // it had closed the tasks, and has opened them again
@@ -322,6 +351,7 @@ void Worker::message(channel::PeerId source, TaskMessage message) {
 // either, also if it has never heard of this worker and so did not say that this is the end.
 void Worker::lost(channel::PeerId peer, const Status& why) {
   greeted_couplers_.erase(peer);
+  untold_couplers_.erase(peer);
   const bool has_left = mailbox_.environment().gone(peer) && !mailbox_.environment().is_lost(peer);
   if (open_couplers_.erase(peer) != 0 && !has_left && why.code() != Code::end) {
     lost_couplers_.insert(peer);

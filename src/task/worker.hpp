@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -56,6 +57,7 @@ class Worker final : public Listener {
   Status join_group(const WorkerOptions& options);
   [[nodiscard]] wire::TaskMessage greeting();
   void greet(channel::PeerId coupler);
+  void greet_again();
   Status take(const Expectation& expected, std::uint64_t deadline_ns);
   Status share(const Status& found);
   [[nodiscard]] Status without_end() const;
@@ -70,11 +72,12 @@ class Worker final : public Listener {
   std::string name_;
   std::uint64_t space_;
   std::vector<channel::PeerId> couplers_;
-  std::int32_t id_ = any_worker;                // as the user has given it
-  std::set<channel::PeerId> open_couplers_;     // couplers that have not ended
-  std::set<channel::PeerId> greeted_couplers_;  // couplers that know this group
-  std::set<channel::PeerId> lost_couplers_;     // those that never said that no task comes, until they greet again
-  std::vector<std::int32_t> ranks_;             // universe ranks of the group
+  std::int32_t id_ = any_worker;                              // as the user has given it
+  std::set<channel::PeerId> open_couplers_;                   // couplers that have not ended
+  std::map<channel::PeerId, std::int32_t> greeted_couplers_;  // those that know this group, with the mark of its hello
+  std::set<channel::PeerId> untold_couplers_;                 // those to which no message can be sent at present
+  std::set<channel::PeerId> lost_couplers_;  // those that never said that no task comes, until they greet again
+  std::vector<std::int32_t> ranks_;          // universe ranks of the group
   std::unique_ptr<message::Team> team_;
   std::deque<Order> orders_;
   Order current_{};

@@ -36,7 +36,7 @@ MISTAKES = [
     ("type", WORKER, r"CTCAW_pollreq_withreal4: .*elements of type double, the worker expects float"),
     ("no data", WORKER, r"CTCAW_pollreq: .*payload has 4 elements, the worker expects 0"),
     ("parameters at the coupler", COUPLER, r"CTCAC_pollreq_withreal8: .*requester rank 0.* 2 .*parameters.* 3 "),
-    ("unknown program", COUPLER, r"CTCAC_enqreq_withreal8: .*no workers have the id 99; there are 3"),
+    ("unknown program", COUPLER, r"CTCAC_enqreq_withreal8: .*no workers have the id 99; the ids are: 3"),
     ("enqueued twice", COUPLER, r"CTCAC_enqreq_withreal8: reqinfo is not that of a request"),
     ("unknown reqinfo", COUPLER, r"CTCAC_enqreq_withreal8: reqinfo is not that of a request"),
     ("unknown area", WORKER, r"CTCAW_readarea_real8: there is no area 9: 1 are registered"),

@@ -1,0 +1,148 @@
+"""Requests for which there is no room, no worker, or no way to tell a worker: none of them waits for ever."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from launching import World
+from quartet import Guest
+
+MakeWorld = Callable[..., World]
+Trio = Callable[[], tuple[Guest, Guest, Guest]]
+
+
+@pytest.fixture
+def trio(make_world: MakeWorld) -> Trio:
+    """Starts a coupler, a requester and a worker that have not opened the tasks."""
+
+    def start() -> tuple[Guest, Guest, Guest]:
+        world = make_world("coupler:1,requester:1,worker:1")
+        guests = [Guest(world, name, 0, 1) for name in ("coupler", "requester", "worker")]
+        for guest in guests:
+            guest.ready()
+        return guests[0], guests[1], guests[2]
+
+    return start
+
+
+def submit(number: int) -> str:
+    return f"t{number} = r.submit(couplet.ANY_WORKER, [{number}], timeout=20)"
+
+
+def open_with_room_for_one(coupler: Guest, requester: Guest) -> None:
+    coupler.get("c = universe.coupler('t', workers='worker', queue_limit=1)")
+    requester.get("r = universe.requester('t')")
+
+
+def accept(coupler: Guest, requester: Guest, line: str) -> None:
+    """Lets the requester submit a task while the coupler makes short calls only."""
+    requester.say(line)
+    while not requester.has_answered():
+        coupler.get("universe.progress()")
+    assert requester.hear().startswith("is")
+
+
+def test_a_request_waits_for_room_at_a_coupler_that_takes_each_itself(trio: Trio) -> None:
+    """Fault: it was accepted only when a worker was idle."""
+    coupler, requester, worker = trio()
+    open_with_room_for_one(coupler, requester)
+    requester.say(submit(1))
+    coupler.get("first = c.next(timeout=20)")
+    assert requester.hear().startswith("is")
+    accept(coupler, requester, submit(2))
+    requester.say(submit(3))
+    time.sleep(0.3)
+    coupler.get("universe.progress()")
+    coupler.get("second = c.next(timeout=20)")
+    coupler.get("[each.complete() for each in (first, second)]")
+    coupler.get("c.next(timeout=20).complete()")
+    assert requester.hear().startswith("is")
+    requester.get("[each.wait(20) for each in (t1, t2, t3)]")
+    requester.leave(coupler, worker)
+
+
+def test_a_request_waits_for_room_until_the_only_worker_is_killed(trio: Trio) -> None:
+    """Fault: it waited on, and was told that the queue was full."""
+    coupler, requester, worker = trio()
+    open_with_room_for_one(coupler, requester)
+    coupler.say("c.run(timeout=60)")
+    worker.get("w = universe.worker('t')")
+    worker.say("w.next(timeout=20) and time.sleep(100)")
+    for number in (1, 2):
+        requester.get(submit(number))
+        time.sleep(0.3)
+    requester.say(submit(3))
+    time.sleep(0.3)
+    worker.process.kill()
+    answer = requester.hear()
+    assert "PEER_LOST" in answer and "no group of workers is left" in answer
+    for number in (1, 2):
+        requester.refused(f"t{number}.wait(20)", "PEER_LOST")
+    requester.get("r.close()")
+    assert coupler.hear() == "is True"
+    requester.leave(coupler)
+
+
+def test_a_request_waits_for_room_that_a_wrong_one_takes(trio: Trio) -> None:
+    """Fault: run refused the wrong one, and never took the other."""
+    coupler, requester, worker = trio()
+    open_with_room_for_one(coupler, requester)
+    worker.get("w = universe.worker('t')")
+    time.sleep(0.3)
+    coupler.get("universe.progress()")
+    accept(coupler, requester, "t9 = r.submit(9, [9], timeout=20)")
+    requester.say(submit(2))
+    worker.say("w.next(timeout=20).complete()")
+    time.sleep(0.3)
+    coupler.say("c.run(timeout=60)")
+    assert requester.hear().startswith("is")
+    assert worker.hear().startswith("is")
+    requester.refused("t9.wait(20)", "NOT_FOUND", "no workers have the id 9")
+    requester.get("t2.wait(20)")
+    requester.get("r.close()")
+    assert coupler.hear() == "is True"
+    requester.leave(coupler, worker)
+
+
+def test_a_worker_that_died_before_the_coupler_opened_gets_no_task(trio: Trio) -> None:
+    """Fault: its hello was kept, the request was given to it, and waited for ever."""
+    coupler, requester, worker = trio()
+    worker.get("w = universe.worker('t')")
+    time.sleep(0.3)
+    worker.process.kill()
+    time.sleep(1)
+    coupler.get("universe.progress()")
+    coupler.get("c = universe.coupler('t', workers='worker')")
+    coupler.say("c.run(timeout=60)")
+    requester.get("r = universe.requester('t')")
+    answer = requester.ask(submit(1))
+    assert "PEER_LOST" in (requester.ask("t1.wait(20)") if answer.startswith("is") else answer)
+    requester.get("r.close()")
+    assert coupler.hear() == "is True"
+    requester.leave(coupler)
+
+
+def test_a_worker_without_descriptors_says_hello_later(trio: Trio) -> None:
+    """Fault: it could not say hello, next gave the end, and no task ever came."""
+    coupler, requester, worker = trio()
+    coupler.get("c = universe.coupler('t', workers='worker')")
+    coupler.say("c.run(timeout=60)")
+    pid = worker.process.pid
+    used = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
+    most, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (min(set(range(len(used) + 1)) - used), hard))
+    worker.get("w = universe.worker('t')")
+    worker.refused("w.next(timeout=0.3)", "TIMEOUT")
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, hard))
+    worker.say("w.next(timeout=20).complete()")
+    requester.get("r = universe.requester('t')")
+    requester.get(submit(1))
+    requester.get("t1.wait(20)")
+    assert worker.hear().startswith("is")
+    requester.get("r.close()")
+    assert coupler.hear() == "is True"
+    requester.leave(coupler, worker)
