@@ -310,6 +310,26 @@ with couplet.join("nowcast") as universe:
 """
 
 
+def test_a_required_program_ends_and_has_not_joined(run: Run) -> None:
+    """The others waited until their timeout, and the text blamed one of them."""
+    run.write(ocean=WRITER, nowcast="print('nothing to do')")
+    started = time.monotonic()
+    status, output = run.finish()
+    assert status == 1, output
+    assert 'program "nowcast" has ended with status 0 and has not joined the universe' in output
+    assert "nothing to do" in output
+    assert time.monotonic() - started < 20
+
+
+def test_an_error_is_told_although_many_lines_follow_it(run: Run) -> None:
+    """A Fortran program prints a backtrace after the error, which was longer than what is shown."""
+    lines = 'print("couplet: COUPLET_ERROR_STEP: step 3 comes after 4", *range(40), sep="\\n")\nraise SystemExit(1)\n'
+    run.write(ocean=WRITER, nowcast=lines)
+    status, output = run.finish()
+    assert status == 1, output
+    assert "step 3 comes after 4" in output.split("its last lines:")[1]
+
+
 def test_it_is_said_for_whom_a_writer_waited(run: Run) -> None:
     run.write(ocean=WRITER, nowcast=SLOW_READER)
     with run.start() as process:

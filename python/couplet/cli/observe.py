@@ -338,6 +338,7 @@ class Universe:
         self._hub_process = hub_process
         self._base = base
         self._ranks: dict[str, set[int]] = {}
+        self._joined: set[str] = set()
         self._lost: set[tuple[str, int]] = set()
         self._node: Node | None = None
         self._rates: dict[str, float] = {}
@@ -357,6 +358,7 @@ class Universe:
         what = event.get("event")
         if what in ("joined", "rejoined"):
             self._ranks.setdefault(program, set()).add(rank)
+            self._joined.add(program)
             self._lost.discard((program, rank))
         elif what in ("left", "lost"):
             self._ranks.get(program, set()).discard(rank)
@@ -366,6 +368,10 @@ class Universe:
     def ranks(self) -> dict[str, int]:
         """Returns how many ranks of each program are present."""
         return {program: len(ranks) for program, ranks in self._ranks.items()}
+
+    def has_joined(self, program: str) -> bool:
+        """Says whether a rank of the program has been there."""
+        return program in self._joined
 
     def lost(self) -> list[tuple[str, int]]:
         """Returns the program and the rank of each member that is lost and has not joined again."""

@@ -17,6 +17,7 @@ from couplet.cli.configuration import Program
 from couplet.cli.launch import command_line, environment, start_of, starts
 
 TAIL_LINES = 20
+ERROR_SIGN = "couplet: COUPLET_ERROR_"
 
 
 def survivors(marker: str) -> list[int]:
@@ -44,6 +45,7 @@ class Running:
         self.program = program
         self.rank = rank
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self.error = ""  # the last line in which the library told of an error that ended a process
         self.partial = b""
         self.command = command_line(program)
         executable, words = start_of(program.launcher, self.command)
@@ -163,6 +165,8 @@ class Processes:
     def _line(self, one: Running, raw: bytes) -> None:
         line = raw.decode("utf-8", "replace").rstrip("\r")
         one.tail.append(line)
+        if line.startswith(ERROR_SIGN):
+            one.error = line
         log = self._logs.get(one.program.name)
         if log is not None and (note := log.write(line)):
             self._write("couplet", note)
@@ -175,6 +179,13 @@ class Processes:
     def culprit(self) -> Running | None:
         """Returns a program that has ended with an error."""
         return next((one for one in self.running if one.process.poll() not in (None, 0)), None)
+
+    def ended_well(self) -> dict[str, list[Running]]:
+        """Returns the programs of which all processes have ended with 0."""
+        programs: dict[str, list[Running]] = {}
+        for one in self.running:
+            programs.setdefault(one.program.name, []).append(one)
+        return {name: all_ for name, all_ in programs.items() if all(one.process.poll() == 0 for one in all_)}
 
     def end_all(self, grace_s: float = 5.0) -> None:
         """Asks all programs that are left to end, and kills them if they do not."""

@@ -21,6 +21,7 @@ from couplet.cli.slurm import Site, SlurmError
 EXIT_LOST = 1
 EXIT_INTERRUPTED = 130
 _HUB_LOOK_S = 0.05
+_ABSENCE_GRACE_S = 1.0  # for the hub to tell that a program has joined
 GRACE_S = 5.0
 HUB_END_S = 10.0  # for the hub to end, once its own bounds have passed
 
@@ -49,8 +50,33 @@ def exit_status(return_code: int) -> int:
 def _report(display: Display, one: Running) -> None:
     code = one.process.returncode
     how = f"was ended by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-    printed = "its last lines:" if one.tail else "it has printed nothing"
-    display.failure(f'program "{one.title}" {how}; {printed}', list(one.tail))
+    display.failure(f'program "{one.title}" {how}; {_printed(one)}', _last_lines(one))
+
+
+def _printed(one: Running) -> str:
+    return "its last lines:" if one.tail else "it has printed nothing"
+
+
+def _last_lines(one: Running) -> list[str]:
+    """Returns what is shown of its output. In Fortran, many lines of a backtrace can follow the error."""
+    lines = list(one.tail)
+    return lines if not one.error or one.error in lines else [one.error, "...", *lines]
+
+
+class _Absence:
+    """Finds a required program that has ended without joining: without it, the others would wait for their timeout."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+
+    def find(self, processes: Processes, universe: Universe) -> Running | None:
+        """Returns a process of such a program."""
+        for name, ended in processes.ended_well().items():
+            if universe.has_joined(name) or not ended[0].program.required:
+                continue
+            if time.monotonic() - self._since.setdefault(name, time.monotonic()) >= _ABSENCE_GRACE_S:
+                return ended[0]
+        return None
 
 
 class _Relays:
@@ -86,6 +112,7 @@ def _watch(
     interrupted: _Interrupted,
 ) -> int:
     """Runs until all programs have ended, one has failed, or the user has interrupted the run."""
+    absence = _Absence()
     while not processes.ended():
         processes.pump(0.1)
         relays.look()
@@ -104,6 +131,11 @@ def _watch(
             processes.end_all(GRACE_S)
             _report(display, culprit)
             return exit_status(culprit.process.returncode)
+        if (absent := absence.find(processes, universe)) and not processes.ended():
+            processes.end_all(GRACE_S)
+            why = "has ended with status 0 and has not joined the universe; required = false is for such programs"
+            display.failure(f'program "{absent.program.name}" {why}; {_printed(absent)}', _last_lines(absent))
+            return 1
     if culprit := processes.culprit():
         processes.pump(0.1)
         _report(display, culprit)
