@@ -37,7 +37,7 @@ def described_fields(
 ) -> list[_Described]:
     """Returns the fields of a series that is created."""
     if (shape is None) == (fields is None):
-        raise ArgumentError(f"{call}: give a shape, or fields, and not both")
+        raise ArgumentError(f"{call}: {'neither shape nor' if shape is None else 'both shape and'} fields are given")
     if fields is None:
         return [_described("", dtype, shape, box, call, ("dtype", "shape", "box"))]
     if box is not None:

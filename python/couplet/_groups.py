@@ -1,7 +1,7 @@
 """Groups of ranks, and messages between them.
 
 As in mpi4py, the name shows the cost. ``Send``, ``Recv``, ``Isend`` and ``Irecv`` move the memory of an array or buffer
-(C-contiguous; NumPy, DLPack or the buffer protocol) without a copy in Python. ``send``, ``recv``, ``isend`` and
+(NumPy, DLPack or the buffer protocol) without a copy in Python. ``send``, ``recv``, ``isend`` and
 ``irecv`` move any Python object, pickled. A call of one kind never receives a message of the other. Programs in other
 languages see only messages of the first kind.
 """

@@ -124,7 +124,7 @@ class Universe(Closing):
         return self._handle.find_rank(program, whole_number(rank, "rank", "find_rank", -MAX_INT32, MAX_INT32))
 
     def progress(self) -> None:
-        """Lets the library do pending work. It waits only for a hub that was started again: 20 ms at most."""
+        """Lets the library do pending work. It waits only for a hub that was started again: 200 ms at most."""
         self._handle.progress()
 
     async def ready(self, *things: Thing, timeout: float | None = None) -> Any:
@@ -274,7 +274,8 @@ class Universe(Closing):
             box) or (dtype, shape, boxes) by name. With an empty list of boxes this rank writes nothing of the field.
         slots, memory_bytes
             Number of steps that are kept. 0: as many as fit into memory_bytes of each writer rank, but at least 2. If
-            memory_bytes is 0, too, it is 256 MiB, and at most 4096 steps.
+            memory_bytes is 0, too, it is 256 MiB, and at most 4096 steps. If the series has a setting, that counts in
+            place of each default of this call.
         required_readers
             Programs that must have opened the series before a step that they have not read is overwritten.
         required_timeout, wait_timeout, evict_after_held

@@ -1,8 +1,8 @@
-#include "message/swap.hpp"
+#include "base/swap.hpp"
 
 #include <cstring>
 
-namespace couplet::message {
+namespace couplet {
 namespace {
 
 std::uint16_t reversed(std::uint16_t number) noexcept {
@@ -40,4 +40,4 @@ void swap_numbers(std::byte* data, std::uint64_t bytes, std::size_t swap_bytes) 
   }
 }
 
-}  // namespace couplet::message
+}  // namespace couplet

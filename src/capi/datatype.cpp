@@ -15,7 +15,7 @@ using couplet::layout::find_datatype_or_element;
 namespace capi = couplet::capi;
 
 Status no_type(couplet_type type) {
-  return fail(Code::type, "{} is no type", static_cast<int>(type));
+  return fail(Code::type, "{} is neither an element type nor a datatype (was it freed?)", static_cast<int>(type));
 }
 
 // Makes a type by `make`, which gets the datatype of `of`.
@@ -146,7 +146,7 @@ couplet_status couplet_type_free(couplet_type* type) {
   return capi::guarded([&]() -> Status {
     COUPLET_TRY(capi::given(type, "couplet_type_free", "type"));
     if (!couplet::layout::free_datatype(*type)) {
-      return fail(Code::type, "couplet_type_free: {} is no type that was made", static_cast<int>(*type));
+      return fail(Code::type, "couplet_type_free: {} is no datatype (was it freed?)", static_cast<int>(*type));
     }
     *type = -1;
     return {};

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "message/swap.hpp"
+#include "base/swap.hpp"
 
 namespace couplet::collective {
 namespace {
@@ -243,7 +243,7 @@ Status Execution::take_elements(const Step& step, std::string_view joined, bool 
   if (bytes == 0) return {};
   std::byte* const target = memory(step.to);
   std::memcpy(target, joined.data(), bytes);
-  if (big_endian != head_.big_endian) message::swap_numbers(target, bytes, type_->swap_bytes);
+  if (big_endian != head_.big_endian) swap_numbers(target, bytes, type_->swap_bytes);
   return {};
 }
 

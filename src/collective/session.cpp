@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace couplet::collective {
+namespace {
+
+constexpr std::string_view revoked_by = "revoked by rank ";
+
+}  // namespace
 
 Session::Session(message::Courier& courier, const message::Group& group, const PeerFacts& facts, std::uint64_t creation)
     : courier_(courier),
@@ -48,7 +53,9 @@ void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source,
   if (!is_later && notice.epoch != 0 && notice.epoch != meeting_.epoch()) return;
   const bool is_known = !is_later && past_.is_known(notice.call);
   Status why(static_cast<Code>(notice.code), notice.text);
-  why = why.within(fmt::format("revoked by rank {} ({})", source, courier_.name(mailbox_.group().peer(source))));
+  if (!notice.text.starts_with(revoked_by)) {  // it may pass on what another rank has told
+    why = why.within(fmt::format("{}{} ({})", revoked_by, source, courier_.name(mailbox_.group().peer(source))));
+  }
   if (is_known && !past_.failure_in(notice.call).ok()) return;
   if (notice.call < next_call_ && is_known && !past_.has_ended(notice.call)) {
     news.revoked = notice.call;

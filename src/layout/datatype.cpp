@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/swap.hpp"
+
 namespace couplet::layout {
 namespace {
 
@@ -18,16 +20,6 @@ bool is_too_large(Wide bytes) noexcept {
 
 Status too_large() {
   return fail(Code::limit, "the type reaches over 2^62 bytes or more");
-}
-
-template <typename Number>
-void swap_all(std::byte* data, std::uint64_t bytes) noexcept {
-  for (std::uint64_t offset = 0; offset + sizeof(Number) <= bytes; offset += sizeof(Number)) {
-    Number number;
-    std::memcpy(&number, data + offset, sizeof number);
-    std::reverse(reinterpret_cast<std::byte*>(&number), reinterpret_cast<std::byte*>(&number) + sizeof number);
-    std::memcpy(data + offset, &number, sizeof number);
-  }
 }
 
 // Copies `count` runs. A stride of a run's own size means that they are dense.
@@ -373,13 +365,7 @@ class Datatype::Swapping {
   Swapping(std::byte* packed, std::uint64_t bytes) noexcept : packed_(packed), left_(bytes) {}
   void runs(std::int64_t /*base*/, const Step& step) noexcept {
     const std::uint64_t bytes = std::min(left_, step.run_bytes * step.count);
-    if (step.swap_bytes == 2) {
-      swap_all<std::uint16_t>(packed_, bytes);
-    } else if (step.swap_bytes == 4) {
-      swap_all<std::uint32_t>(packed_, bytes);
-    } else if (step.swap_bytes == 8) {
-      swap_all<std::uint64_t>(packed_, bytes);
-    }
+    swap_numbers(packed_, bytes, step.swap_bytes);
     packed_ += bytes;
     left_ -= bytes;
   }

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "message/swap.hpp"
+#include "base/swap.hpp"
 
 namespace couplet::message {
 namespace {

@@ -7,9 +7,9 @@
 #include <new>
 #include <utility>
 
+#include "base/swap.hpp"
 #include "layout/type_handles.hpp"
 #include "message/options.hpp"
-#include "message/swap.hpp"
 
 namespace couplet::message {
 namespace {
@@ -28,7 +28,7 @@ bool receive_is_misused(const Group& group, const void* data, std::uint64_t coun
 Status misused_receive(const Group& group, const void* data, std::uint64_t count, couplet_type type,
                        std::int32_t source, std::int32_t tag) {
   if (find_type(type) == nullptr && layout::find_datatype(type) == nullptr) {
-    return fail(Code::type, "receive: {} is no type", type);
+    return fail(Code::type, "receive: {} is neither an element type nor a datatype (was it freed?)", type);
   }
   if (source != COUPLET_ANY_SOURCE && (source < 0 || source >= group.size())) {
     return fail(Code::argument, "receive: source {} is outside group '{}', which has ranks 0 to {}", source,

@@ -47,7 +47,7 @@ std::uint64_t next_piece_bytes(const Request& request) noexcept {
 Status misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                     std::int32_t tag) {
   if (find_type(type) == nullptr && layout::find_datatype(type) == nullptr) {
-    return fail(Code::type, "send: {} is no type", type);
+    return fail(Code::type, "send: {} is neither an element type nor a datatype (was it freed?)", type);
   }
   if (target < 0 || target >= group.size()) {
     return fail(Code::argument, "send: target {} is outside group '{}', which has ranks 0 to {}", target, group.name(),

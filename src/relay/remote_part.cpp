@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/swap.hpp"
 #include "base/types.hpp"
-#include "message/swap.hpp"
 #include "os/clock.hpp"
 #include "series/slot_protocol.hpp"
 
@@ -59,7 +59,7 @@ Status refusal_of(const wire::FrameHeader& header, std::span<const std::byte> pa
 
 void turn_numbers(const wire::SeriesGeometry& geometry, std::byte* slot) {
   for (const auto& field : geometry.fields) {
-    message::swap_numbers(slot + field.offset_bytes, field.bytes, find_type(field.type)->swap_bytes);
+    swap_numbers(slot + field.offset_bytes, field.bytes, find_type(field.type)->swap_bytes);
   }
 }
 

@@ -41,7 +41,7 @@ Status check_field(const std::string& series, const FieldSpecification& field) {
   const std::string title = title_of(series, field);
   const TypeInfo* type = find_type(field.type);
   if (type == nullptr) {
-    return fail(Code::type, "{}: {} is not a data type", title, field.type);
+    return fail(Code::type, "{}: {} is no element type", title, field.type);
   }
   if (field.shape.empty() || field.shape.size() > layout::max_dimensions) {
     return fail(Code::shape, "{}: {} dimensions, 1 to {} are possible", title, field.shape.size(),

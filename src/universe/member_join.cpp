@@ -76,7 +76,9 @@ Result<JoinOptions> join_options(const JoinRequest& request) {
     COUPLET_TRY_VALUE(options.expected_run, run_from_environment());
   }
   if ((request.rank < 0) != (request.size < 0)) {
-    return fail(Code::argument, "rank {} and size {}: give both, or neither", request.rank, request.size);
+    return request.rank < 0
+               ? fail(Code::argument, "size is {}, and rank is missing: give both, or neither", request.size)
+               : fail(Code::argument, "rank is {}, and size is missing: give both, or neither", request.rank);
   }
   if (request.size >= 0) {
     options.identity.rank = request.rank;

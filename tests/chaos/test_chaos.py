@@ -1,4 +1,7 @@
-"""A minute of chaos: real processes under seeded faults, fixed seeds and one of the day (docs/chaos.md)."""
+"""A minute of chaos: real processes under seeded faults (docs/chaos.md).
+
+The seed is fixed; COUPLET_STRESS adds that of the day.
+"""
 
 from __future__ import annotations
 

@@ -131,7 +131,8 @@ static void misuse(void) {
   uint64_t extent = 0;
   const uint64_t sizes[2] = {4, 5}, part[2] = {2, 3}, starts[2] = {1, 3};
   REQUIRE(couplet_type_create_vector(2, 1, 3, -1, &made) == COUPLET_ERROR_TYPE);
-  REQUIRE(strcmp(couplet_error_text(), "couplet_type_create_vector: -1 is no type") == 0);
+  REQUIRE(strcmp(couplet_error_text(),
+                 "couplet_type_create_vector: -1 is neither an element type nor a datatype (was it freed?)") == 0);
   REQUIRE(couplet_type_create_vector(2, 1, 3, COUPLET_DOUBLE, NULL) == COUPLET_ERROR_ARGUMENT);
   REQUIRE(couplet_type_create_indexed(2, NULL, NULL, COUPLET_DOUBLE, &made) == COUPLET_ERROR_ARGUMENT);
   REQUIRE(strcmp(couplet_error_text(), "couplet_type_create_indexed: blocks is NULL") == 0);
@@ -162,7 +163,7 @@ static void misuse(void) {
   couplet_type freed = column;
   CHECK(couplet_type_free(&column));
   REQUIRE(couplet_send(group, field, 1, freed, 0, 0) == COUPLET_ERROR_TYPE);
-  REQUIRE(strstr(couplet_error_text(), "is no type") != NULL);
+  REQUIRE(strstr(couplet_error_text(), "is no datatype") != NULL);
   /* Nothing is an item, too. */
   couplet_type nothing = -1;
   couplet_message message;

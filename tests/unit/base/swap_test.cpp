@@ -1,5 +1,5 @@
 // Numbers of the other byte order become numbers of the own one: golden bytes for each element type.
-#include "message/swap.hpp"
+#include "base/swap.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/types.hpp"
 
-namespace couplet::message {
+namespace couplet {
 namespace {
 
 std::vector<std::byte> swapped(std::size_t bytes, std::size_t swap_bytes) {
@@ -57,4 +57,4 @@ TEST(Swap, TurnsTheDoubleOfTheOtherByteOrderIntoANumber) {
 }
 
 }  // namespace
-}  // namespace couplet::message
+}  // namespace couplet

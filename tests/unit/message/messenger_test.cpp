@@ -153,7 +153,8 @@ TEST_F(Message, misuse_is_refused_by_name) {
             "send: target 3 is outside group 'universe', which has ranks 0 to 2");
   EXPECT_EQ(own.isend(group, data, 4, COUPLET_DOUBLE, -1, 0, &request).code(), Code::argument);
   EXPECT_EQ(own.isend(group, data, 4, COUPLET_DOUBLE, 1, -1, &request).text(), "send: tag -1 is negative");
-  EXPECT_EQ(own.isend(group, data, 4, 99, 1, 0, &request).text(), "send: 99 is no type");
+  EXPECT_EQ(own.isend(group, data, 4, 99, 1, 0, &request).text(),
+            "send: 99 is neither an element type nor a datatype (was it freed?)");
   EXPECT_EQ(own.isend(group, nullptr, 4, COUPLET_DOUBLE, 1, 0, &request).text(), "send: no data for 4 elements");
   EXPECT_EQ(own.isend(group, data, UINT64_MAX / 4, COUPLET_DOUBLE, 1, 0, &request).code(), Code::argument);
   EXPECT_EQ(own.irecv(group, data, 4, COUPLET_DOUBLE, 7, 0, &request).text(),
