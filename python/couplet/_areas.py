@@ -55,6 +55,9 @@ class Area(Closing):
     def memory(self) -> NDArray[Any] | None:
         """Gives an array over the elements if they are in this process's memory (the owner's, or route "mapped"), else
         None.
+
+        The array keeps its memory: it can be used after the area is closed and the universe is left. What other
+        processes read and write is then no longer there.
         """
         return self._handle.memory()
 
@@ -100,7 +103,10 @@ class Area(Closing):
         self._handle.end()
 
     def close(self) -> None:
-        """Closes the area. If the owner closes it, others can no longer reach it. It may be called twice."""
+        """Closes the area. If the owner closes it, others can no longer reach it. It may be called twice.
+
+        Arrays that `memory` has given stay as they are; their memory is given back with the last of them.
+        """
         self._handle.close()
 
     def _bounds(self, box: Box | None, call: str) -> tuple[list[int], list[int]]:

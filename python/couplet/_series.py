@@ -303,8 +303,11 @@ class Writer(Series):
         Yields
         ------
         array
-            The memory of this rank's box, whose old contents are undefined. It is valid until the series is closed.
-            Several boxes: a list of arrays. Several fields: a dict of these by name.
+            The memory of this rank's box, whose old contents are undefined. Several boxes: a list of arrays. Several
+            fields: a dict of these by name. Once the step is published, they change as soon as the slot is written
+            again. They can also be read after the series is closed and the universe is left, and their memory is given
+            back with the last of them. But slots in the window of an MPI job (COUPLET_MPI_WINDOW_BYTES) end when the
+            universe is left.
         """
         where = f"claim: series '{self.name}'"
         with told(self._handle.refuse_put):
@@ -330,6 +333,11 @@ class Writer(Series):
         """Gives a claim back: nothing is published, and the same step or another one may be written next."""
         self._handle.abandon()
         self._unpublished = None
+
+    def close(self) -> None:
+        """Ends writing: readers get what is left, and then the end. It may be called twice."""
+        self._unpublished = None
+        super().close()
 
     def _by_name(self, arrays: list[NDArray[Any]]) -> Any:
         fields: dict[str, Any] = {}

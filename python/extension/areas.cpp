@@ -152,15 +152,18 @@ nb::dict Area::describe() const {
   return result;
 }
 
-nb::object Area::memory(nb::handle self) const {
+nb::object Area::memory() const {
   const Use use(state, "memory");
   const couplet_area_info info = this->info("memory");
   if (info.memory == nullptr) {
     return nb::none();
   }
+  void* keeper = nullptr;
+  check(outcome_of(couplet_private_keep_area(handle, &keeper)), "memory");  // still with the GIL, as in info()
+  const nb::object owner = keeping_object(keeper, owned);
   const std::vector<std::size_t> extents = extents_of(info);
   return nb::cast(
-      nb::ndarray<nb::numpy>(info.memory, extents.size(), extents.data(), self, nullptr, element_type(info.type)));
+      nb::ndarray<nb::numpy>(info.memory, extents.size(), extents.data(), owner, nullptr, element_type(info.type)));
 }
 
 nb::tuple Area::read(const std::vector<int64_t>& start, const std::vector<int64_t>& stop, double timeout_s) const {
@@ -296,8 +299,7 @@ void bind_areas(nb::module_& module) {
   nb::class_<Area>(module, "Area")
       .def_prop_ro("closed", [](const Area& area) { return area.handle == nullptr; })
       .def("describe", &Area::describe, Stays())
-      .def(
-          "memory", [](nb::handle self) { return nb::cast<const Area&>(self).memory(self); }, Stays())
+      .def("memory", &Area::memory, Stays())
       .def("read", &Area::read, nb::arg("start"), nb::arg("stop"), nb::arg("timeout"), Stays())
       .def("read_elements", &Area::read_elements, nb::arg("offset"), nb::arg("count"), nb::arg("timeout"), Stays())
       .def("write", &Area::write, nb::arg("array"), nb::arg("start"), nb::arg("stop"), nb::arg("timeout"), Stays())

@@ -431,6 +431,13 @@ MessageMemory message_memory(nb::handle object, bool writable, const char* verb)
   return item;
 }
 
+nb::object keeping_object(void* keeper, nb::handle otherwise) {
+  if (keeper == nullptr) {
+    return nb::borrow(otherwise);
+  }
+  return nb::capsule(keeper, [](void* kept) noexcept { couplet_private_let_go(kept); });
+}
+
 std::string type_name(couplet_type type) {
   for (const ElementType& known : element_types) {
     if (known.type == type) {

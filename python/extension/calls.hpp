@@ -297,6 +297,10 @@ struct LooseMemory {
 };
 LooseMemory loose_memory(nb::handle object, bool writable, const char* verb);
 
+/// Returns an object that keeps memory of the library mapped for as long as it lives, whatever is closed or left
+/// meanwhile. keeper: of couplet_private_keep_*, which is taken over. If it is NULL, the object is `otherwise`.
+nb::object keeping_object(void* keeper, nb::handle otherwise);
+
 /// Returns the name that NumPy has for a couplet_type.
 std::string type_name(couplet_type type);
 /// Returns the DLPack type of a couplet_type.

@@ -90,7 +90,8 @@ struct Series {
   void abandon() const;
   /// An array for each box of each field, of any order and with gaps. False: full.
   [[nodiscard]] bool put_arrays(const nb::list& arrays, int64_t step) const;
-  /// Returns arrays over the boxes of all fields, or None if the slots are full.
+  /// Returns arrays over the boxes of all fields, or None if the slots are full. They keep the slots mapped; in the
+  /// window of an MPI job, which ends with the universe, they keep only `owner`.
   [[nodiscard]] nb::object claim_arrays(int64_t step, nb::handle owner) const;
   void set_time(double time) const;
   /// Returns (status, count, steps, ordinals, torn, lost, incarnation, times). The steps are copied into `outs`, one
@@ -175,8 +176,8 @@ struct Area {
   std::string name;
 
   [[nodiscard]] nb::dict describe() const;
-  /// Returns an array over the elements if they are in this process, else None.
-  [[nodiscard]] nb::object memory(nb::handle self) const;
+  /// Returns an array over the elements if they are in this process, else None. It keeps them where they are.
+  [[nodiscard]] nb::object memory() const;
   /// Returns a new array, and the stamp.
   [[nodiscard]] nb::tuple read(const std::vector<int64_t>& start, const std::vector<int64_t>& stop,
                                double timeout_s) const;

@@ -341,6 +341,9 @@ void Series::refuse_put(couplet_status error, const std::string& text) const {
 nb::object Series::claim_arrays(int64_t step, nb::handle owner) const {
   const Use use(state, "claim");
   couplet_series* const series = open_handle("claim");
+  void* keeper = nullptr;
+  check(outcome_of(couplet_private_keep_slots(series, &keeper)), "claim");  // with the GIL: nobody can close it yet
+  const nb::object kept = keeping_object(keeper, owner);
   const auto known = described(series, "claim");
   const std::vector<Field>& fields = known->fields;
   std::size_t count = 0;
@@ -362,7 +365,7 @@ nb::object Series::claim_arrays(int64_t step, nb::handle owner) const {
         const std::ptrdiff_t corner = std::ptrdiff_t{box} * field.dimensions + i;
         extents.push_back(static_cast<std::size_t>(field.stop[corner] - field.start[corner]));
       }
-      arrays.append(nb::cast(nb::ndarray<nb::numpy>(memory[at++], extents.size(), extents.data(), owner, nullptr,
+      arrays.append(nb::cast(nb::ndarray<nb::numpy>(memory[at++], extents.size(), extents.data(), kept, nullptr,
                                                     element_type(field.type))));
     }
   }

@@ -25,6 +25,16 @@ COUPLET_API couplet_status couplet_private_withdraw(couplet_request** request);
  * the library. NULL: none. */
 COUPLET_API void couplet_private_set_taker(void (*take)(void* context), void* context);
 
+/* Sets *keeper to an object that keeps memory mapped in this process until couplet_private_let_go, also after the
+ * handle is closed and the universe is left: an area's, as couplet_area_describe gives it, or that of a writer's slots,
+ * as the claims of a series give it. NULL: there is nothing to keep, since the memory is the owner's own array, or
+ * belongs to the window of the MPI job, which ends when the universe is left. Never waits. No other thread may close
+ * the handle or leave meanwhile. STATE: a reader has no slots to claim. */
+COUPLET_API couplet_status couplet_private_keep_area(const couplet_area* area, void** keeper);
+COUPLET_API couplet_status couplet_private_keep_slots(const couplet_series* series, void** keeper);
+/* Ends what they have begun. NULL: nothing. Any thread may call it at any time. */
+COUPLET_API void couplet_private_let_go(void* keeper);
+
 /* Gives the universe the MPI job's window for series, a couplet::series::Window, which the universe then owns.
  * VERSION: `build` is not the couplet::series::window_build of this library. */
 COUPLET_API couplet_status couplet_private_use_window(couplet_universe* universe, const char* build, void* window);

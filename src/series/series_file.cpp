@@ -39,7 +39,7 @@ wire::SeriesField make_field(const std::string& name, couplet_type type, const s
   return field;
 }
 
-SeriesFile::SeriesFile(std::unique_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry,
+SeriesFile::SeriesFile(std::shared_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry,
                        std::uint32_t far_entries)
     : memory_(std::move(memory)),
       geometry_(std::move(geometry)),

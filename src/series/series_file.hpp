@@ -52,13 +52,16 @@ class SeriesFile {
   [[nodiscard]] std::byte* slot(std::uint64_t ordinal) const noexcept {
     return slots_ + ordinal % geometry_.slot_count * geometry_.slot_stride;
   }
+  // Returns an object that keeps the slots mapped in this process for as long as it lives; nullptr if the memory
+  // belongs to another object.
+  [[nodiscard]] std::shared_ptr<const void> keeper() const noexcept { return memory_; }
   Status remove() { return memory_ ? memory_->remove() : Status(); }
 
  private:
-  SeriesFile(std::unique_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry,
+  SeriesFile(std::shared_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry,
              std::uint32_t far_entries = 0);
 
-  std::unique_ptr<os::MappedFile> memory_;  // nullptr: the memory belongs to another object
+  std::shared_ptr<os::MappedFile> memory_;  // nullptr: the memory belongs to another object
   wire::SeriesGeometry geometry_;
   std::uint32_t far_entries_;
   wire::SeriesControl* control_;

@@ -68,6 +68,11 @@ Area::~Area() {
   static_cast<void>(close());
 }
 
+std::shared_ptr<const void> Area::keeper() const noexcept {
+  const bool is_in_file = specification_.memory == nullptr && data_ != nullptr;
+  return is_in_file ? file_ : nullptr;
+}
+
 std::string Area::title() const {
   return fmt::format("area '{}' of {}", specification_.name, areas_.mailbox_.environment().peer_name(owner_));
 }

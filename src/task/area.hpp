@@ -55,6 +55,10 @@ class Area {
   // Returns the elements' address in this process, or nullptr if they are not there.
   [[nodiscard]] std::byte* memory() const noexcept { return data_; }
 
+  // Returns an object that keeps memory() mapped in this process for as long as it lives, also after the area is
+  // closed; nullptr if the memory is the owner's own, or is not there.
+  [[nodiscard]] std::shared_ptr<const void> keeper() const noexcept;
+
   // Reads the part. `data` has as many elements as the part, in C order. `stamp` (may be nullptr) gets how often a
   // stamped area has been written. Returns shape if the part is outside the area; not_found if the owner has closed it;
   // peer_lost if the owner is gone, or a process died while it wrote; timeout if a stamped area is being written, or an
@@ -97,7 +101,7 @@ class Area {
   std::uint64_t next_look_ns_ = 0;  // time of the next check whether the owner is alive
   std::int32_t number_ = 0;         // the owner's number of the area
   Route route_ = Route::own;
-  std::unique_ptr<os::MappedFile> file_;
+  std::shared_ptr<os::MappedFile> file_;
   std::byte* data_ = nullptr;
   std::unique_ptr<os::ProcessMemory> memory_;  // for Route::memory
   std::uint64_t address_ = 0;                  // for Route::memory
