@@ -13,6 +13,7 @@
 #include "os/descriptor.hpp"
 #include "os/directory.hpp"
 #include "os/error.hpp"
+#include "os/file_size_limit.hpp"
 
 namespace couplet::exchange {
 namespace {
@@ -61,6 +62,7 @@ std::optional<RememberedChoice> choice_from(std::string_view rest) {
 }
 
 Status write_all(const std::string& path, const std::string& text) {
+  COUPLET_TRY(os::check_file_size(path, text.size()));
   os::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return os::system_failure(errno, fmt::format("cannot create {}", path));
   for (std::size_t done = 0; done < text.size();) {

@@ -9,6 +9,7 @@
 
 #include "os/descriptor.hpp"
 #include "os/error.hpp"
+#include "os/file_size_limit.hpp"
 #include "os/populate.hpp"
 
 namespace couplet::os {
@@ -62,6 +63,7 @@ Result<std::unique_ptr<MappedFile>> MappedFile::create(const std::string& path, 
   if (bytes == 0) {
     return fail(Code::argument, "cannot create {} with 0 bytes", path);
   }
+  COUPLET_TRY(check_file_size(path, bytes));
   Descriptor file(retry_interrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600); }));
   if (!file) {
     return system_failure(errno, fmt::format("cannot create {}", path));

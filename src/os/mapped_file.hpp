@@ -22,8 +22,8 @@ enum class Use { unshown, shown };
 class MappedFile {
  public:
   // Makes `path` with `bytes` zero bytes, allocates it, maps it for reading and writing, and touches its pages. Returns
-  // exists if there is such a file, and no_space, which names file and bytes, if the disk is full; nothing is then left
-  // behind.
+  // exists if there is such a file, and no_space, which names file and bytes, if the disk is full or files of this
+  // process may not be so large; nothing is then left behind.
   static Result<std::unique_ptr<MappedFile>> create(const std::string& path, std::size_t bytes, Use use = Use::unshown);
   // Maps an existing file as a whole. Returns not_found, or protocol if it is empty or not a plain file of this user.
   // With `populate`, the page tables are filled at once. A use that is shown: also not_found if the file is just being

@@ -13,6 +13,7 @@
 
 #include "os/descriptor.hpp"
 #include "os/error.hpp"
+#include "os/file_size_limit.hpp"
 
 namespace couplet::runtime {
 namespace {
@@ -127,6 +128,7 @@ Status append(const std::string& path, std::string line) {
   if (::fstat(number, &before) != 0) return os::system_failure(errno, fmt::format("cannot look at {}", path));
   if (!S_ISREG(before.st_mode)) return fail(Code::system, "{} is no regular file", path);
   if (ends_with_half_a_line(number, before.st_size)) line.insert(0, 1, '\n');
+  COUPLET_TRY(os::check_file_size(path, static_cast<std::uint64_t>(before.st_size) + line.size()));
   for (std::size_t done = 0; done < line.size();) {
     const auto wrote = os::retry_interrupted([&] { return ::write(number, line.data() + done, line.size() - done); });
     if (wrote <= 0) {

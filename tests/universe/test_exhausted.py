@@ -212,6 +212,28 @@ def test_memory_is_refused(make_world: MakeWorld) -> None:
         four.go_on()
 
 
+def test_a_limit_of_the_size_of_files(make_world: MakeWorld) -> None:
+    """Fault: a series beyond RLIMIT_FSIZE (ulimit -f) ended the program with SIGXFSZ, which Python alone ignores."""
+    world = make_world(f"{PROGRAMS},guest:1?")
+    with quartet(world) as four:
+        guest = Guest(world, "guest", 0, 1).ready()
+        guest.get("signal = __import__('signal')")
+        guest.get("signal.signal(signal.SIGXFSZ, signal.SIG_DFL)")
+        pid = guest.process.pid
+        before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (MEGABYTE // 16, before[1]))
+        named = (f"at most {MEGABYTE // 16} ", "RLIMIT_FSIZE")
+        guest.refused("universe.create_series('own', (100000,), 'f8')", "NO_SPACE", "'own'", *named)
+        guest.refused("universe.create_area('own', (100000,), 'f8')", "NO_SPACE", "'own'", *named)
+        guest.get("universe.group.Send(np.zeros(4), universe.rank)")
+        guest.say("universe.group.Send(np.zeros(4), 3, 7, timeout=100)")  # the ring does not fit
+        four.go_on()
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+        guest.get("own = universe.create_series('own', (100000,), 'f8', slots=2)")
+        guest.get("own.close()")
+        guest.leave()
+
+
 def test_the_relay_needs_no_thread_for_a_writer_that_it_serves(make_world: MakeWorld) -> None:
     """It has one thread for all, so a reader is served that comes when no memory is left for another stack."""
     world = make_world(f"{PROGRAMS},guest:1?")

@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "os/clock.hpp"
 #include "os/error.hpp"
+#include "os/file_size_limit.hpp"
 
 namespace couplet::link {
 
@@ -97,6 +98,10 @@ Status FileWriter::make_next_file() {
 }
 
 Status FileWriter::write_record() {
+  const std::uint64_t left_bytes = record_.bytes - record_.written;
+  if (Status fits = os::check_file_size("a file in " + directory_.path(), offset_ + left_bytes); !fits.ok()) {
+    return set_failure({Code::system, fits.text()});
+  }
   while (record_.written < record_.bytes) {
     const std::byte* const bytes = record_.memory.data() + record_.written;
     const std::size_t count = record_.bytes - record_.written;

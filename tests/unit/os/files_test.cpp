@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -99,6 +101,27 @@ TEST_F(FilesTest, NoSpaceNamesFileAndBytesAndLeavesNothing) {
   EXPECT_NE(file.status().text().find("huge"), std::string::npos);
   EXPECT_NE(file.status().text().find(std::to_string(too_much)), std::string::npos);
   EXPECT_TRUE(list_directory(directory_.path())->empty());
+}
+
+// The system ends a process with SIGXFSZ if it makes a file beyond its limit.
+TEST_F(FilesTest, AFileBeyondTheLimitOfItsSizeIsRefused) {
+  constexpr std::size_t limit_bytes = 65536;
+  Child limited([&] {
+    ::signal(SIGXFSZ, SIG_DFL);
+    const struct rlimit limit {
+      limit_bytes, limit_bytes
+    };
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+    if (!MappedFile::create(directory_ / "fits", limit_bytes).ok()) return 2;
+    const auto large = MappedFile::create(directory_ / "large", limit_bytes + 1);
+    if (large.code() != Code::no_space) return 3;
+    for (const char* const part : {"large", "65537", "65536", "RLIMIT_FSIZE"}) {
+      if (large.status().text().find(part) == std::string::npos) return 4;
+    }
+    return 0;
+  });
+  EXPECT_EQ(limited.join(), 0);
+  EXPECT_EQ(list_directory(directory_.path())->size(), 1U);
 }
 
 TEST_F(FilesTest, WhatIsNoPlainFileIsNotMapped) {
