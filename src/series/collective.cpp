@@ -171,7 +171,8 @@ Status Agreement::disturbed() {
 RecordSearch::Look RecordSearch::look(std::int64_t newer_than, std::uint64_t deadline_ns) {
   Look own;
   if (agreement_.rank() == 0) {
-    const std::uint64_t until_ns = agreement_.alone() ? deadline_ns : std::min(deadline_ns, os::now_ns() + max_ask_ns);
+    const std::uint64_t whole_ns = os::now_ns() + max_ask_ns;
+    const std::uint64_t until_ns = agreement_.alone() ? deadline_ns : std::min(deadline_ns, whole_ns);
     try {
       own.found = environment_.registry().find(name_, newer_than, until_ns);
       if (own.found && !agreement_.alone()) {
@@ -181,27 +182,38 @@ RecordSearch::Look RecordSearch::look(std::int64_t newer_than, std::uint64_t dea
       own.found = fail(Code::memory, "series '{}': there is not enough memory for its description", name_);
     }
     const bool goes_on = os::now_ns() < deadline_ns;
-    if (goes_on && own.found.code() == Code::hub_lost && environment_.registry().may_ask(name_).ok()) {
-      own.found = Code::not_yet;  // the hub is away, and may come back
+    const bool may_return =
+        goes_on && own.found.code() == Code::hub_lost && environment_.registry().may_ask(name_).ok();
+    const bool unanswered = may_return || own.found.code() == Code::timeout;
+    if (unanswered) {
+      own.found = Code::not_yet;  // the hub is away or stopped, and may come back
     }
+    // The rest of the time may be too short for an answer, which says nothing about the hub.
+    if (!unanswered || until_ns >= whole_ns) {
+      answered_ = !unanswered;
+    }
+    own.unanswered = !answered_;
     own.interrupted = own.found.code() == Code::interrupted;
   } else {
     const auto slice = environment_.between_slices();
     own.interrupted = slice.code() == Code::interrupted;
     own.found = slice ? Status(Code::not_yet) : slice.status();
   }
-  own.over = agreement_.alone() || own.interrupted || os::now_ns() >= deadline_ns;
+  own.over = own.interrupted || os::now_ns() >= deadline_ns || (agreement_.alone() && answered_);
   return own;
 }
 
 // Rank 0 asks again and again, so that all hear soon if the call is over for one of them.
 Result<universe::SeriesRecord> RecordSearch::newest(std::int64_t newer_than, const universe::SeriesRecord* begun,
                                                     std::uint64_t deadline_ns, std::uint64_t agreement_ns) {
+  answered_ = false;
   const std::int64_t attaching = begun != nullptr ? static_cast<std::int64_t>(begun->incarnation) : -1;
   for (;;) {
     Look own = look(newer_than, deadline_ns);
-    // The first two are those of rank 0, which alone has found a record or not: -1.
-    std::array<std::int64_t, 5> values = {INT64_MAX, INT64_MAX, attaching, ~attaching, own.over ? 0 : 1};
+    // The first two are those of rank 0, which alone has found a record or not: -1. So is the last one: 0 if the hub
+    // has not answered it.
+    std::array<std::int64_t, 6> values = {INT64_MAX,  INT64_MAX,        attaching,
+                                          ~attaching, own.over ? 0 : 1, own.unanswered ? 0 : 1};
     if (agreement_.rank() == 0) {
       values[0] = own.found ? static_cast<std::int64_t>(own.found->incarnation) : -1;
       values[1] = static_cast<std::int64_t>(own.description.size());
@@ -219,6 +231,9 @@ Result<universe::SeriesRecord> RecordSearch::newest(std::int64_t newer_than, con
     }
     if (own.interrupted) {
       return Code::interrupted;
+    }
+    if (values[4] == 0 && values[5] == 0) {
+      return fail(Code::timeout, "series '{}' is not found: the hub has not answered in time", name_);
     }
     if (values[4] == 0) {
       const char* const why = own.over ? "no program has created it in time"

@@ -126,6 +126,7 @@ class RecordSearch {
   struct Look {
     Result<universe::SeriesRecord> found = Code::not_yet;  // by rank 0
     std::string description;                               // the found record as bytes
+    bool unanswered = false;                               // the hub has not answered rank 0
     bool interrupted = false;
     bool over = false;  // the rank waits no longer
     [[nodiscard]] Status failure() const { return found.status().error() ? found.status() : Status(); }
@@ -137,6 +138,7 @@ class RecordSearch {
   Agreement& agreement_;
   Environment& environment_;
   const std::string& name_;
+  bool answered_ = false;  // by the hub, the last time that it had time to answer
 };
 
 }  // namespace couplet::series

@@ -71,7 +71,8 @@ class SeriesRegistry {
   // exists if a live program writes this name.
   virtual Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) = 0;
   // Finds a series. Waits until there is an incarnation above newer_than (-1: any). Returns not_yet if there is none at
-  // the deadline, or interrupted. A look for a newer incarnation that ends without an answer stays with the hub until
+  // the deadline; timeout if the hub has not answered by then, so that it is not known whether there is one (only for
+  // -1); or interrupted. A look for a newer incarnation that ends without an answer stays with the hub until
   // the reader closes: the next look for the same takes the answer, so that it may be shorter than the way to the hub
   // and back.
   virtual Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) = 0;

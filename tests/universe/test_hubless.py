@@ -194,3 +194,30 @@ def test_leaving_is_seen_when_the_hub_is_stopped(make_world: MakeWorld) -> None:
     ocean.process.wait()
     world.processes[0].send_signal(signal.SIGCONT)
     nowcast.leave()
+
+
+def test_a_stopped_hub_does_not_deny_a_series(make_world: MakeWorld) -> None:
+    """Fault: "series 'eta' does not exist", although the hub had not answered the question."""
+    world = make_world("ocean:1,nowcast:2")
+    ocean = Guest(world, "ocean", 0, 1)
+    first, second = (Guest(world, "nowcast", rank, 2) for rank in range(2))
+    for each in (ocean, first, second):
+        each.ready()
+    ocean.get("series = universe.create_series('eta', (4,), 'f8')")
+    first.refused("universe.open_series('psi', local=True, timeout=0.5)", "TIMEOUT", "'psi' does not exist")
+    world.processes[0].send_signal(signal.SIGSTOP)
+    silent = ("'eta'", "the hub has not answered in time")
+    first.refused("universe.open_series('eta', local=True, timeout=1)", "TIMEOUT", *silent)
+    second.say("universe.open_series('eta', timeout=1)")  # with the other ranks of its program
+    first.refused("universe.open_series('eta', timeout=1)", "TIMEOUT", *silent)
+    answer = second.hear()
+    assert answer.startswith("error COUPLET_ERROR_TIMEOUT ") and "the hub has not answered in time" in answer, answer
+    world.processes[0].send_signal(signal.SIGCONT)
+    second.say("reader = universe.open_series('eta')")
+    first.get("reader = universe.open_series('eta')")
+    assert second.hear().startswith("is ")
+    for each in (first, second):
+        each.say("reader.close()")
+        each.hear()
+    ocean.get("series.close()")
+    ocean.leave(first, second)

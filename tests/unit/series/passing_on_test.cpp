@@ -37,6 +37,7 @@ class CountingRegistry final : public testing::FileRegistry {
     std::function<void()> before;
     std::function<void()> after;
     int away = 0;                  // the number of questions that the hub does not answer since it is away
+    bool silent = false;           // the hub is stopped: no question is answered in time
     std::size_t more_writers = 0;  // that write nothing, and make the description longer
   };
   CountingRegistry(const SeriesWorld& world, const FakeEnvironment& environment, Asked& asked, Calls calls)
@@ -49,6 +50,7 @@ class CountingRegistry final : public testing::FileRegistry {
     ++asked_.questions;
     if (environment_.interrupt_now) return Code::interrupted;
     if (asked_.questions <= calls_.away) return fail(Code::hub_lost, "the hub is away");
+    if (calls_.silent) return unanswered(deadline_ns);
     if (calls_.before) calls_.before();
     auto record = FileRegistry::find(name, newer_than, deadline_ns);
     if (calls_.after) calls_.after();
@@ -66,6 +68,14 @@ class CountingRegistry final : public testing::FileRegistry {
   }
 
  private:
+  [[nodiscard]] Status unanswered(std::uint64_t deadline_ns) const {
+    while (os::now_ns() < deadline_ns) {
+      if (environment_.interrupt_now) return Code::interrupted;
+      std::this_thread::yield();
+    }
+    return fail(Code::timeout, "the hub has not answered in time");
+  }
+
   const FakeEnvironment& environment_;
   Asked& asked_;
   Calls calls_;
@@ -266,6 +276,23 @@ TEST_F(PassingOn, TheEarliestDeadlineOfARankEndsTheOpeningOfAll) {
                                     : "another reader rank has given up: its time has passed, or it was interrupted";
     EXPECT_NE(own.reader.status().text().find(why), std::string::npos) << own.reader.status().text();
   });
+}
+
+// A series may exist although a stopped hub does not say so.
+TEST_F(PassingOn, ASilentHubIsToldAsTheReason) {
+  auto writer = create(8);
+  for (const int ranks : {1, 3}) {
+    Parties parties(LaneKind::shm, ranks);
+    parties.run([&](Party& party) {
+      Member own = member(party, {.silent = true});
+      open(own, os::deadline_after(0.5));
+      EXPECT_EQ(own.reader.code(), Code::timeout) << own.reader.status().text();
+      const std::string& text = own.reader.status().text();
+      EXPECT_NE(text.find("series 'eta'"), std::string::npos) << text;
+      EXPECT_NE(text.find("the hub has not answered in time"), std::string::npos) << text;
+      EXPECT_EQ(text.find("does not exist"), std::string::npos) << text;
+    });
+  }
 }
 
 // A rank that only waits for the one that asks can be interrupted, and so can that one. The others are told.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -135,6 +136,60 @@ TEST_F(HubServerTest, TheEndOfTheHubIsTold) {
   EXPECT_NE((*member)->hub().text().find("the hub was told to end"), std::string::npos) << (*member)->hub().text();
   EXPECT_EQ((*member)->registry().find("eta", -1, os::deadline_after(20)).code(), Code::hub_lost);
   leave(**member);
+}
+
+// A hub in a process of its own, which can be stopped.
+class StoppableHub {
+ public:
+  explicit StoppableHub(const std::string& base) : process_([&] { return run(base); }) {
+    ::close(told_[1]);
+    std::array<char, 64> text{};
+    address_.assign(text.data(), static_cast<std::size_t>(std::max(::read(told_[0], text.data(), text.size()), 0L)));
+    ::close(told_[0]);
+  }
+  [[nodiscard]] const std::string& address() const { return address_; }
+  void send(int signal) const { ::kill(process_.process(), signal); }
+  [[nodiscard]] int join() { return process_.join(); }
+
+ private:
+  int run(const std::string& base) {
+    HubServerOptions options;
+    options.hub.programs = *parse_programs("solo:1");
+    options.secret = secret_of(7);
+    options.make_lane = lanes;
+    options.run_directory = base;
+    auto server = HubServer::open(std::move(options));
+    if (!server.ok()) return 1;
+    const std::string text = os::endpoint_text((*server)->endpoint());
+    if (::write(told_[1], text.data(), text.size()) < 0) return 1;
+    return (*server)->run(-1).ok() ? 0 : 1;
+  }
+
+  std::array<int, 2> told_ = [] {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    return ends;
+  }();
+  test::Child process_;
+  std::string address_;
+};
+
+// Whether a series exists is not known while the hub is stopped.
+TEST_F(HubServerTest, AHubThatDoesNotAnswerIsToldFromASeriesThatIsNotThere) {
+  StoppableHub hub(base_);
+  auto member = join(options(hub.address(), "solo"));
+  ASSERT_TRUE(member.ok()) << member.status().text();
+  auto& registry = (*member)->registry();
+  EXPECT_EQ(registry.find("eta", -1, os::deadline_after(0.2)).code(), Code::not_yet);
+  EXPECT_EQ(registry.find("eta", -1, 0).code(), Code::not_yet);
+  hub.send(SIGSTOP);
+  const auto found = registry.find("eta", -1, os::deadline_after(0.5));
+  EXPECT_EQ(found.code(), Code::timeout) << found.status().text();
+  EXPECT_NE(found.status().text().find("the hub has not answered in time"), std::string::npos) << found.status().text();
+  hub.send(SIGCONT);
+  EXPECT_EQ(registry.find("eta", -1, os::deadline_after(5)).code(), Code::not_yet);
+  leave(**member);
+  EXPECT_EQ(hub.join(), 0);
 }
 
 TEST_F(HubServerTest, AnInterruptEndsJoining) {

@@ -75,8 +75,12 @@ class HubServerTest : public ::testing::Test {
     EXPECT_TRUE(os::remove_directory(base_).ok());
   }
   [[nodiscard]] JoinOptions options(const Hub& hub, const std::string& program, int rank = 0, int size = 1) const {
+    return options(hub.address(), program, rank, size);
+  }
+  [[nodiscard]] JoinOptions options(const std::string& hub, const std::string& program, int rank = 0,
+                                    int size = 1) const {
     JoinOptions result;
-    result.hub = hub.address();
+    result.hub = hub;
     result.secret = secret_of(7);
     result.make_lane = runtime::tcp_control_lanes();
     result.identity = {program, rank, size};
