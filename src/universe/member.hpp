@@ -139,7 +139,6 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Result<AnswerMessage> await_answer(RequestId request, std::uint64_t deadline_ns, const std::string& what,
                                      bool interruptible = false);
   [[nodiscard]] Status may_ask(const std::string& what) const override;
-  Result<SeriesRecord> find_by(FindMessage question, std::uint64_t deadline_ns, bool interruptible);
   Status note_series(NoteMessage note, std::uint64_t deadline_ns);
 
   JoinOptions options_;

@@ -111,44 +111,34 @@ void Member::writing(const std::string& name, std::uint64_t incarnation) {
   account_.writes(name, incarnation, nullptr);
 }
 
-// The hub answers a question that waits only once there is a series. A question that it answers at once comes before,
-// so that a series that does not exist is told from a hub that does not answer.
+// The hub answers a question that waits only once there is a series. Before a first opening comes a question that it
+// answers at once, so that a series that does not exist is told from a hub that does not answer. A look for a newer
+// incarnation that has no time left leaves its question with the hub, and waits for no answer.
 Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) {
-  if (newer_than >= 0) {
-    return find_by(FindMessage{0, name, newer_than, true}, deadline_ns, true);
-  }
-  const auto now = os::now_ns();
-  const bool may_wait = deadline_ns > now;
-  FindMessage question{0, name, newer_than, false};
-  auto found = find_by(question, may_wait ? deadline_ns : now + answer_grace_ns, may_wait);
-  if (found.code() == Code::timeout) {
-    return fail(Code::timeout, "{}: the hub has not answered in time", found.status().text());
-  }
-  if (found.code() != Code::not_yet || !may_wait) {
-    return found;
-  }
-  question.wait = true;
-  return find_by(std::move(question), deadline_ns, true);
-}
-
-// Asks the hub once. If the question waits, the end of the time is not_yet. A look for a newer incarnation that has no
-// time left leaves its question with the hub, and waits for no answer.
-Result<SeriesRecord> Member::find_by(FindMessage question, std::uint64_t deadline_ns, bool interruptible) {
-  const auto name = question.name;
   const auto what = fmt::format("looking for series '{}'", name);
-  COUPLET_TRY(may_ask(what));
-  const bool waits = question.wait;
-  const auto key = question.newer_than >= 0 ? fmt::format("{}{}", key_of(name), question.newer_than) : std::string();
-  const auto request = requests_.begin_or_go_on(key, [&](RequestId number) {
-    question.request = number;
-    return question;
-  });
-  auto reply = await_answer(request, deadline_ns, what, interruptible);
-  if (!reply.ok()) {
-    return reply.code() == Code::timeout && waits ? Status(Code::not_yet) : reply.status();
+  const auto key = newer_than >= 0 ? fmt::format("{}{}", key_of(name), newer_than) : std::string();
+  const auto ask = [&](bool waits, std::uint64_t until_ns, bool interruptible) -> Result<AnswerMessage> {
+    COUPLET_TRY(may_ask(what));
+    const auto request = requests_.begin_or_go_on(key, [&](RequestId number) {
+      return FindMessage{number, name, newer_than, waits};
+    });
+    auto reply = await_answer(request, until_ns, what, interruptible);
+    if (!reply.ok()) {
+      return reply.code() == Code::timeout && waits ? Status(Code::not_yet) : reply.status();
+    }
+    return reply->code == Code::not_yet ? Result<AnswerMessage>(Code::not_yet) : std::move(reply);
+  };
+  const auto now = os::now_ns();
+  const bool may_wait = newer_than >= 0 || deadline_ns > now;
+  auto reply = ask(newer_than >= 0, may_wait ? deadline_ns : now + answer_grace_ns, may_wait);
+  if (newer_than < 0 && reply.code() == Code::timeout) {
+    return fail(Code::timeout, "{}: the hub has not answered in time", reply.status().text());
   }
-  if (reply->code == Code::not_yet) {
-    return Code::not_yet;
+  if (newer_than < 0 && may_wait && reply.code() == Code::not_yet) {
+    reply = ask(true, deadline_ns, true);
+  }
+  if (!reply.ok()) {
+    return reply.status();
   }
   if (!reply->series) {
     return fail(Code::protocol, "the hub's answer about series '{}' has no description", name);
