@@ -100,7 +100,8 @@ def test_a_lake_at_rest_stays_at_rest(tmp_path: Path, salish_sea, level: float, 
 
 def test_a_closed_basin_keeps_its_water(tmp_path: Path, salish_sea) -> None:
     bottom, surface, spacing = salish_sea
-    surface = 6.0 * surface  # a wave that floods land
+    part = (slice(400, 701), slice(300, 620))  # the source and its shores
+    bottom, surface = bottom[part], 6.0 * surface[part]  # a wave that floods land
     end = solve(tmp_path, bottom, surface, spacing, steps=250, interval=1.25, ranks=2, drag=0.0025)
     before = math.fsum(np.maximum(0.0, surface - bottom).ravel())
     after = math.fsum(end.depth.ravel())
