@@ -163,7 +163,7 @@ static void misuse(void) {
   couplet_type freed = column;
   CHECK(couplet_type_free(&column));
   REQUIRE(couplet_send(group, field, 1, freed, 0, 0) == COUPLET_ERROR_TYPE);
-  REQUIRE(strstr(couplet_error_text(), "is no datatype") != NULL);
+  REQUIRE(strstr(couplet_error_text(), "(was it freed?)") != NULL);
   /* Nothing is an item, too. */
   couplet_type nothing = -1;
   couplet_message message;
