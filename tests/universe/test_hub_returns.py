@@ -182,6 +182,7 @@ for step in range(6):
         print("full", flush=True)
     series.put(np.full(4, float(step)), step)
 series.close()
+universe.leave()
 """
 NOWCAST_THAT_OPENS_LATE = """
 import couplet, sys
@@ -191,6 +192,7 @@ sys.stdin.readline()
 for batch in universe.open_series("eta").batches(up_to=1):
     for step, array in batch:
         print(step, array, flush=True)
+universe.leave()
 """
 
 
