@@ -136,7 +136,7 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   while (!something()) {
     const std::uint64_t until_ns =
         untold_couplers_.empty() ? deadline_ns : std::min(deadline_ns, os::now_ns() + greeting_interval_ns);
-    const Status waited = mailbox_.environment().engine().wait(
+    Status waited = mailbox_.environment().engine().wait(
         something, until_ns, [] { return std::string("a task"); }, nullptr, true);
     if (!waited.ok() && waited.code() != Code::timeout) {
       return waited;
