@@ -34,6 +34,8 @@ class Evidence:
         self.end_ns = max([run.actors_ended_ns, *(life.ended_ns or 0 for life in run.lives)])
         self.node_of = {life.name: life.node for life in run.lives}
         self.program_of = {program.name: program for program in run.plan.programs}
+        # A process may have made a hundred thousand calls.
+        self._opens = {id(life): [call for call in life.calls if call.name == "open"] for life in run.lives}
 
     def lives(self, name: str) -> list[Life]:
         return [life for life in self.run.lives if life.name == name]
@@ -208,9 +210,11 @@ class Evidence:
         return min([timeout_s, *(other for other in others if other >= 0)])
 
     def is_collective(self, life: Life, call: Call) -> bool:
-        opened = [one for one in life.calls if one.name == "open" and one.begin_ns <= call.begin_ns]
+        if call.name not in ("open", "read"):
+            return False
+        opened = [one for one in self._opens.get(id(life), []) if one.begin_ns <= call.begin_ns]
         opened = [one for one in opened if one.facts.get("h") == call.facts.get("h")]
-        return call.name in ("open", "read") and bool(opened) and not opened[-1].facts.get("local")
+        return bool(opened) and not opened[-1].facts.get("local")
 
     def was_gone(self, name: str, until_ns: int) -> bool:
         """Says whether a process of this name had ended, or had begun to leave, by then."""
