@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,17 @@ def trio(make_world: MakeWorld) -> Trio:
         return guests[0], guests[1], guests[2]
 
     return start
+
+
+@contextlib.contextmanager
+def no_descriptor_left(guest: Guest) -> Iterator[None]:
+    """Lets a process open no further file."""
+    pid = guest.process.pid
+    used = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (min(set(range(len(used) + 1)) - used), before[1]))
+    yield
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
 
 def submit(number: int) -> str:
@@ -126,18 +138,27 @@ def test_a_worker_that_died_before_the_coupler_opened_gets_no_task(trio: Trio) -
     requester.leave(coupler)
 
 
+def test_a_requester_without_descriptors_is_told_that_nobody_heard_it_close(trio: Trio) -> None:
+    """Fault: close was fine, and the coupler waited on without a word."""
+    coupler, requester, worker = trio()
+    coupler.get("c = universe.coupler('t', workers='worker')")
+    requester.get("r = universe.requester('t')")
+    with no_descriptor_left(requester):
+        requester.refused("r.close()", "LIMIT", "program 'coupler' rank 0", "waits until it leaves")
+    coupler.say("c.run(timeout=60)")
+    requester.leave(worker)
+    assert coupler.hear() == "is True"
+    coupler.leave()
+
+
 def test_a_worker_without_descriptors_says_hello_later(trio: Trio) -> None:
     """Fault: it could not say hello, next gave the end, and no task ever came."""
     coupler, requester, worker = trio()
     coupler.get("c = universe.coupler('t', workers='worker')")
     coupler.say("c.run(timeout=60)")
-    pid = worker.process.pid
-    used = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
-    most, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (min(set(range(len(used) + 1)) - used), hard))
-    worker.get("w = universe.worker('t')")
-    worker.refused("w.next(timeout=0.3)", "TIMEOUT")
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, hard))
+    with no_descriptor_left(worker):
+        worker.get("w = universe.worker('t')")
+        worker.refused("w.next(timeout=0.3)", "TIMEOUT")
     worker.say("w.next(timeout=20).complete()")
     requester.get("r = universe.requester('t')")
     requester.get(submit(1))

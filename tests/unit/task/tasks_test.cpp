@@ -365,49 +365,6 @@ TEST(Tasks, WorkersAndRequestsThatComeAfterTheCouplerHasClosedAreTurnedAway) {
   });
 }
 
-// The worker waited for ever, as did the requester: the coupler took its worker for one that was still to come.
-TEST(Tasks, AWorkerThatOpenedWhileTheCouplerHadClosedWorksForItWhenItOpensAgain) {
-  std::atomic<int> stage{0};  // 1: the coupler has closed, 2: the worker was turned away, 3: the coupler has opened
-  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
-    const auto reach = [&](int wanted) {
-      while (stage < wanted) {
-        rank.party.engine->poll();
-      }
-    };
-    if (program == "coupler") {
-      ASSERT_FINE(open_coupler(rank)->close());
-      stage = 1;
-      reach(2);
-      auto coupler = open_coupler(rank);
-      stage = 3;
-      ASSERT_FINE(coupler->run(soon()));
-    } else if (program == "work") {
-      reach(1);
-      auto worker = open_worker(rank);
-      Incoming task;
-      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
-      stage = 2;
-      reach(3);
-      Status status = Code::end;
-      while (status.code() == Code::end) {
-        status = worker->next({}, soon(), task);
-      }
-      ASSERT_FINE(status);
-      EXPECT_EQ(task.parameters[0], 5);
-      ASSERT_FINE(worker->complete({}));
-      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
-    } else {
-      reach(3);
-      auto tasks = open_requester(rank);
-      const std::int64_t five = 5;
-      Task* task = nullptr;
-      ASSERT_FINE(tasks->submit(any_worker, {{&five, 1}}, soon(), &task));
-      ASSERT_FINE(tasks->wait(&task, soon()));
-      ASSERT_FINE(tasks->close());
-    }
-  });
-}
-
 // The message was longer than its reader accepts, and was dropped there. The requester waited for ever.
 TEST(Tasks, ATextThatIsTooLongForAMessageLosesItsEnd) {
   run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 1}}, [](const std::string& program, Rank& rank) {

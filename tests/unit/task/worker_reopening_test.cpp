@@ -6,6 +6,29 @@
 namespace couplet::task {
 namespace {
 
+// Calls next until there is a task after the end, does that, and meets the end once more.
+void work_after_the_end(Worker& worker) {
+  Incoming task;
+  Status status = Code::end;
+  for (const auto until = soon(); status.code() == Code::end && os::now_ns() < until;) {
+    status = worker.next({}, soon(), task);
+  }
+  ASSERT_FINE(status);
+  EXPECT_EQ(task.parameters[0], 5);
+  ASSERT_FINE(worker.complete({}));
+  EXPECT_EQ(worker.next({}, soon(), task).code(), Code::end);
+}
+
+// Opens the tasks, submits one, waits for it, and closes them.
+void request_five(Rank& rank) {
+  auto tasks = open_requester(rank);
+  const std::int64_t five = 5;
+  Task* task = nullptr;
+  ASSERT_FINE(tasks->submit(any_worker, {{&five, 1}}, soon(), &task));
+  ASSERT_FINE(tasks->wait(&task, soon()));
+  ASSERT_FINE(tasks->close());
+}
+
 // The task was on its way when the worker closed. Its second opening did it, and so did the other worker.
 TEST(Tasks, AWorkerThatClosesAndOpensAgainDoesNoTaskTwice) {
   std::atomic<int> stage{0};  // workers that have said hello; 3: a task is on its way to each
@@ -53,6 +76,37 @@ TEST(Tasks, AWorkerThatClosesAndOpensAgainDoesNoTaskTwice) {
   EXPECT_EQ(done, 2);
 }
 
+// The worker waited for ever, as did the requester: the coupler took its worker for one that was still to come.
+TEST(Tasks, AWorkerThatOpenedWhileTheCouplerHadClosedWorksForItWhenItOpensAgain) {
+  std::atomic<int> stage{0};  // 1: the coupler has closed, 2: the worker was turned away, 3: the coupler has opened
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
+    const auto reach = [&](int wanted) {
+      while (stage < wanted) {
+        rank.party.engine->poll();
+      }
+    };
+    if (program == "coupler") {
+      ASSERT_FINE(open_coupler(rank)->close());
+      stage = 1;
+      reach(2);
+      auto coupler = open_coupler(rank);
+      stage = 3;
+      ASSERT_FINE(coupler->run(soon()));
+    } else if (program == "work") {
+      reach(1);
+      auto worker = open_worker(rank);
+      Incoming task;
+      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+      stage = 2;
+      reach(3);
+      work_after_the_end(*worker);
+    } else {
+      reach(3);
+      request_five(rank);
+    }
+  });
+}
+
 // The coupler forgot the workers that it had told that no task comes. Its next opening waited for them, and they for
 // it.
 TEST(Tasks, AWorkerThatHasTheTasksOpenWorksForACouplerThatClosesAndOpensAgain) {
@@ -75,23 +129,10 @@ TEST(Tasks, AWorkerThatHasTheTasksOpenWorksForACouplerThatClosesAndOpensAgain) {
       while (stage < 1) {
         std::this_thread::yield();  // it makes no call
       }
-      Incoming task;
-      Status status = Code::end;
-      for (const auto until = soon(); status.code() == Code::end && os::now_ns() < until;) {
-        status = worker->next({}, soon(), task);
-      }
-      ASSERT_FINE(status);
-      EXPECT_EQ(task.parameters[0], 5);
-      ASSERT_FINE(worker->complete({}));
-      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+      work_after_the_end(*worker);
     } else {
       reach(1);
-      auto tasks = open_requester(rank);
-      const std::int64_t five = 5;
-      Task* task = nullptr;
-      ASSERT_FINE(tasks->submit(any_worker, {{&five, 1}}, soon(), &task));
-      ASSERT_FINE(tasks->wait(&task, soon()));
-      ASSERT_FINE(tasks->close());
+      request_five(rank);
     }
   });
 }
