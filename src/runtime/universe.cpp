@@ -312,8 +312,9 @@ Status Universe::progress() {
   return {};
 }
 
+// The window ends last, since that waits for the other ranks of the job: those that wait for this one are told first
+// that it has left.
 Status Universe::leave() {
-  const Status window_ended = end_window();
   // No other process will send what is left.
   if (node_relay_) {
     auto& server = node_relay_->server();
@@ -329,6 +330,7 @@ Status Universe::leave() {
   connections_->shut(leave_patience_ns, [&](engine::PeerPatience& patience) { flushed = messenger_->flush(patience); });
   // This time counts from here, however long the peers have taken.
   Status left = member_->leave(os::deadline_after(leave_timeout_s));
+  const Status window_ended = end_window();
   if (!window_ended.ok()) {
     return window_ended.within("leaving the window of the MPI job");
   }
