@@ -49,6 +49,8 @@ class Party final : public message::Channels, public engine::Source {
   std::function<void()> on_look_for_returned;
   int poll(std::uint64_t now_ns, int budget) override;
   [[nodiscard]] bool ready() const override;
+  // What a test leaves of a failed call. It ends after everything else of this rank.
+  std::vector<std::shared_ptr<void>> remains;
 
  private:
   int rank_;

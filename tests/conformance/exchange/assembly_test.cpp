@@ -59,7 +59,7 @@ TEST_P(ExchangeMethod, AMemberThatIsLostBeforeAnAssemblyIsToldToAll) {
       [&](Party& party) {
         Member member(GetParam(), party, directory_.path(), "test", 600);
         if (party.rank() == 3) {
-          bury(std::move(member.exchange));
+          bury(party, std::move(member.exchange));
           return party.die();
         }
         const Status held = member.exchange->confer([](Assembly& assembly) { return assembly.deliver({}).status(); });

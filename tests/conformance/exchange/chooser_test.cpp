@@ -13,6 +13,7 @@ using Numbers = std::vector<double>;
 
 // A member with several methods.
 struct Chooser {
+  Party& party;
   exchange::MappedMaker mapped;
   exchange::TwoSidedMaker two_sided;
   exchange::MixedMaker mixed{two_sided};
@@ -21,9 +22,9 @@ struct Chooser {
   std::vector<Numbers> in{3, Numbers(40)};
   std::vector<std::uint32_t> edges;
 
-  Chooser(Party& party, const std::string& directory, const std::string& method, exchange::Maker* extra = nullptr,
+  Chooser(Party& member, const std::string& directory, const std::string& method, exchange::Maker* extra = nullptr,
           const std::string& cache = "", const cost::MachineCosts* costs = nullptr)
-      : two_sided(*party.messenger) {
+      : party(member), two_sided(*party.messenger) {
     exchange::Surroundings around;
     around.messenger = party.messenger.get();
     around.engine = party.engine.get();
@@ -50,7 +51,7 @@ struct Chooser {
   }
   ~Chooser() {
     static_cast<void>(exchange->close());
-    if (!exchange->is_idle()) bury(std::move(exchange));
+    if (!exchange->is_idle()) bury(party, std::move(exchange));
   }
   Chooser(const Chooser&) = delete;
   Chooser& operator=(const Chooser&) = delete;

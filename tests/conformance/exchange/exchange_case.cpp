@@ -20,7 +20,7 @@ Member::Member(const ExchangeCase& all, Party& one, const std::string& directory
 Member::~Member() {
   if (exchange == nullptr) return;
   static_cast<void>(exchange->close());
-  if (!exchange->is_idle()) bury(std::move(exchange));
+  if (!exchange->is_idle()) bury(party, std::move(exchange));
 }
 
 std::uint32_t Member::add(Direction direction, int peer, std::int64_t tag, void* data, std::uint64_t bytes,

@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,11 +34,8 @@ struct ExchangeCase {
 };
 
 // What is left of a failed exchange is given back when the channels of a party end, after its thread has ended.
-inline void bury(std::unique_ptr<Exchange> exchange) {
-  static std::mutex mutex;
-  static std::vector<std::unique_ptr<Exchange>> buried;
-  const std::lock_guard lock(mutex);
-  buried.push_back(std::move(exchange));
+inline void bury(Party& party, std::unique_ptr<Exchange> exchange) {
+  party.remains.emplace_back(std::move(exchange));
 }
 
 // One member of an exchange. `all` is the case; the directory is that of all members.

@@ -128,7 +128,7 @@ TEST(ExchangeFailures, AMemberWithoutMemoryInAFreezeIsToldToAll) {
     const Status frozen = (*made)->freeze();  // not after 600 s
     expect(frozen, Code::memory, {});
     static_cast<void>((*made)->close());
-    if (!(*made)->is_idle()) bury(std::move(*made));
+    if (!(*made)->is_idle()) bury(party, std::move(*made));
   });
 }
 
@@ -309,7 +309,7 @@ TEST_P(ExchangeMethod, ANeighborThatEndsIsHeardOfWithoutAWait) {
             }
             MUST(member.exchange->freeze());
             if (party.rank() == 1 && dies) {
-              bury(std::move(member.exchange));
+              bury(party, std::move(member.exchange));
               party.die();
             }
             if (party.rank() != 0) return;
@@ -338,7 +338,7 @@ TEST_P(ExchangeMethod, AMemberThatDiesEndsTheWaitsOfOthers) {
         MUST(member.exchange->freeze());
         if (member.rank() == 2) {
           for (int round = 0; round < 3; ++round) MUST(member.round());
-          bury(std::move(member.exchange));
+          bury(party, std::move(member.exchange));
           party.die();
           return;
         }
@@ -366,7 +366,7 @@ TEST_P(ExchangeMethod, AMemberThatHasLeftAfterItsLastRoundDoesNotFailASlowerOne)
     MUST(member.exchange->freeze());
     const int early = member.rank() == 0 ? last : last - 1;
     for (int round = 0; round < early; ++round) MUST(member.round());
-    if (member.rank() == 0) return bury(std::move(member.exchange));
+    if (member.rank() == 0) return bury(party, std::move(member.exchange));
     if (member.rank() == 1) {
       MUST(member.exchange->start());
       const message::Courier courier(*party.messenger);
@@ -411,7 +411,8 @@ TEST_P(ExchangeMethod, AMemberThatHasLeftAfterItsLastMessageLosesNoMessageOfOthe
         EXPECT_EQ(in, Numbers(4, 10.0 * other + round)) << "round " << round;
       }
     }
-    if (member.rank() == 0) bury(std::move(member.exchange));  // some methods wait for their readers when they close
+    if (member.rank() == 0)
+      bury(party, std::move(member.exchange));  // some methods wait for their readers when they close
   });
 }
 
@@ -513,7 +514,7 @@ TEST(ExchangeFailures, AMemberThatIsStoppedInATrialEndsTheFreezeOfAll) {
       const Status frozen = (*made)->freeze();  // not after 600 s
       EXPECT_EQ(frozen.code(), code == Code::memory ? Code::memory : Code::timeout) << frozen.text();
       static_cast<void>((*made)->close());
-      if (!(*made)->is_idle()) bury(std::move(*made));
+      if (!(*made)->is_idle()) bury(party, std::move(*made));
     });
   }
 }
