@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -62,9 +63,42 @@ Mailbox::~Mailbox() {
   environment_.engine().remove(*this);
 }
 
+// Is every receive matched, and is there room for what the next one gets?
+bool Mailbox::may_receive() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const auto& each : arriving_) {
+    if (!each->is_matched()) return false;
+    bytes += each->request->result.bytes;
+  }
+  return bytes <= largest_arriving_bytes && arriving_.size() < most_arriving;
+}
+
 void Mailbox::receive() {
   auto& messenger = environment_.messenger();
-  request_ = messenger.irecv_internal(messenger.groups().universe(), mailbox_context, image_);
+  auto next = std::make_unique<Arriving>();
+  arriving_.reserve(arriving_.size() + 1);  // nothing below may throw once the request has the address of the image
+  next->request = messenger.irecv_internal(messenger.groups().universe(), mailbox_context, next->image);
+  arriving_.push_back(std::move(next));
+}
+
+// Returns the place of the first message that is complete and follows none of its sender that is still arriving.
+std::size_t Mailbox::first_complete() const noexcept {
+  for (std::size_t place = 0; place < arriving_.size(); ++place) {
+    const message::Request& request = *arriving_[place]->request;
+    const auto holds_up = [&](const auto& earlier) {
+      return !earlier->request->done && earlier->request->flow == request.flow;
+    };
+    if (request.done &&
+        std::none_of(arriving_.begin(), arriving_.begin() + static_cast<std::ptrdiff_t>(place), holds_up)) {
+      return place;
+    }
+  }
+  return arriving_.size();
+}
+
+bool Mailbox::ready() const {
+  const bool can_go_on = first_complete() < arriving_.size() || (!arriving_.empty() && may_receive());
+  return can_go_on || !returned_.empty();
 }
 
 Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
@@ -229,22 +263,33 @@ void Mailbox::lost(channel::PeerId peer, const Status& why) {
 }
 
 int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
-  if (request_ == nullptr) {
-    receive();
-  }
   tell_returned();
   int work = 0;
-  while (work < budget && has_message()) {
-    couplet_message received{};
-    const Status status = environment_.messenger().wait(&request_, 0, &received);
-    std::string image = std::exchange(image_, {});
-    // The sender died in the middle of a message, or no sender is left; the membership reports which.
-    if (!status.ok()) {
-      break;  // the next poll asks again
+  while (work < budget) {
+    if (may_receive()) {
+      receive();
     }
-    receive();
+    const std::size_t place = first_complete();
+    if (place == arriving_.size()) {
+      if (may_receive()) continue;
+      break;
+    }
+    const std::unique_ptr<Arriving> complete = std::move(arriving_[place]);
+    arriving_.erase(arriving_.begin() + static_cast<std::ptrdiff_t>(place));
+    const bool was_matched = complete->is_matched();
+    couplet_message received{};
+    const Status status = environment_.messenger().wait(&complete->request, 0, &received);
+    if (!status.ok() && !was_matched) {
+      break;  // no sender is left: the membership reports which, and the next poll asks again
+    }
+    if (may_receive()) {
+      receive();
+    }
+    if (!status.ok()) {
+      continue;  // the sender died in the middle of the message: the membership reports it
+    }
     ++work;
-    auto message = wire::decode_task_message(image);
+    auto message = wire::decode_task_message(complete->image);
     const auto source = static_cast<channel::PeerId>(received.source);
     if (!message) {
       lose(source, message.status());

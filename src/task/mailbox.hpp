@@ -1,16 +1,17 @@
 // task: requests that workers do, and memory that others read and write. It turns task messages
 // (wire/task_message.hpp) into tasks and areas. capi and runtime include it; it includes message (a task message is a
-// message in a context of the library), layout and os. This file is the mailbox of a process: one receive for messages
-// from any peer, which hands each message to the listener of its space.
+// message in a context of the library), layout and os. This file is the mailbox of a process: it receives the messages
+// of all peers, and hands each to the listener of its space.
 // Invariants: messages of one sender keep their order; a message that has no listener yet is kept until it has one;
 // messages are handled only in the calls of the process; nothing here blocks; no message is dropped silently while its
-// sender waits for an answer.
-// Tests: tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007.
+// sender waits for an answer; a message that does not come to its end holds up only what its sender sends after it.
+// Tests: tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decisions: docs/decisions/0007, 0049.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,6 +48,9 @@ class Mailbox final : public engine::Source {
  public:
   static constexpr std::uint64_t largest_kept_bytes = std::uint64_t{1} << 30;
   static constexpr std::uint64_t kept_message_bytes = 256;  // cost of a message in addition to its content
+  // While more is arriving, the next message waits at its sender.
+  static constexpr std::uint64_t largest_arriving_bytes = std::uint64_t{1} << 30;
+  static constexpr std::size_t most_arriving = 256;
 
   explicit Mailbox(Environment& environment, std::uint64_t max_kept_bytes = largest_kept_bytes);
   ~Mailbox() override;
@@ -76,14 +80,20 @@ class Mailbox final : public engine::Source {
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
 
   int poll(std::uint64_t now_ns, int budget) override;
-  [[nodiscard]] bool ready() const override { return !returned_.empty() || has_message(); }
+  [[nodiscard]] bool ready() const override;
 
  private:
   struct Kept {
     channel::PeerId source;
     wire::TaskMessage message;
   };
-  [[nodiscard]] bool has_message() const { return request_ != nullptr && request_->done; }
+  struct Arriving {
+    message::Request* request = nullptr;
+    std::string image;
+    [[nodiscard]] bool is_matched() const noexcept { return request->flow != nullptr; }
+  };
+  [[nodiscard]] bool may_receive() const noexcept;
+  [[nodiscard]] std::size_t first_complete() const noexcept;
   void receive();
   void tell_returned();
   void deliver(channel::PeerId source, wire::TaskMessage message);
@@ -91,8 +101,8 @@ class Mailbox final : public engine::Source {
   void lose(channel::PeerId peer, const Status& why);
 
   Environment& environment_;
-  message::Request* request_ = nullptr;
-  std::string image_;
+  // Receives for any source, in the order in which messages have matched them. None may have matched the last one yet.
+  std::vector<std::unique_ptr<Arriving>> arriving_;
   std::map<std::uint64_t, Listener*> listeners_;
   std::map<std::uint64_t, std::vector<Kept>> kept_;
   std::set<std::uint64_t> ended_;

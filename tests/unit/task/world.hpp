@@ -67,7 +67,8 @@ struct Rank {
 // body has ended answers messages until all have ended, since no membership tells the others here that a rank has left.
 inline void run_programs(const std::vector<std::pair<std::string, int>>& sizes,
                          const std::function<void(const std::string&, Rank&)>& body,
-                         std::uint64_t max_kept_bytes = Mailbox::largest_kept_bytes) {
+                         std::uint64_t max_kept_bytes = Mailbox::largest_kept_bytes,
+                         test::LaneKind lanes = test::LaneKind::shm) {
   std::vector<universe::ProgramInfo> programs;
   int all = 0;
   for (const auto& [name, size] : sizes) {
@@ -75,7 +76,7 @@ inline void run_programs(const std::vector<std::pair<std::string, int>>& sizes,
     all += size;
   }
   test::TemporaryDirectory directory;
-  test::Parties parties(test::LaneKind::shm, all);
+  test::Parties parties(lanes, all);
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int rank = 0; rank < all; ++rank) {
     ranks.push_back(std::make_unique<Rank>(parties[rank], programs, directory.path(), max_kept_bytes));
