@@ -1,7 +1,7 @@
 // task: requests that workers do, and memory that others read and write. It turns task messages
 // (wire/task_message.hpp) into tasks and areas. capi and runtime include it; it includes message (a task message is a
-// message in a context of the library), layout and os. This file is the mailbox of a process: it receives the messages
-// of all peers, and hands each to the listener of its space.
+// message in a context of the library), layout and os. This file is the mailbox of a process: each peer sends its
+// messages to it, and it hands each one to the listener of its space.
 // Invariants: messages of one sender keep their order; a message that has no listener yet is kept until it has one;
 // messages are handled only in the calls of the process; nothing here blocks; no message is dropped silently while its
 // sender waits for an answer; a message that does not come to its end holds up only what its sender sends after it.
