@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <new>
 
@@ -41,6 +42,7 @@ bool is_same_file(const std::string& one, const std::string& other) {
 Status serve(universe::HubCommand command) {
   const os::Descriptor stop = os::open_stop_signals();
   allow_all_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit of the size of files fails a write, and does not end the universe
   if (command.secret_file.empty()) {
     COUPLET_TRY_VALUE(command.secret_file, channel::secret_path());
   }

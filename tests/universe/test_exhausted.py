@@ -212,6 +212,25 @@ def test_memory_is_refused(make_world: MakeWorld) -> None:
         four.go_on()
 
 
+def test_a_limit_of_the_size_of_the_files_of_the_hub(make_world: MakeWorld) -> None:
+    """Fault: a roster beyond RLIMIT_FSIZE ended the hub with SIGXFSZ. It goes on, and writes it as soon as it can."""
+    world = make_world(f"{PROGRAMS},guest:1?")
+    hub = world.processes[0]
+    with quartet(world) as four:
+        (roster,) = world.run_directory.rglob("roster")
+        before = resource.prlimit(hub.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(hub.pid, resource.RLIMIT_FSIZE, (1, before[1]))
+        guest = Guest(world, "guest", 0, 1).ready()
+        four.go_on()
+        assert not roster.exists()  # one that lacks something would mislead the next hub
+        resource.prlimit(hub.pid, resource.RLIMIT_FSIZE, before)
+        guest.leave()
+        end = time.monotonic() + WATCHDOG_S
+        while not roster.exists() and time.monotonic() < end:
+            four.go_on()
+        assert "guest" in roster.read_text()
+
+
 def test_a_limit_of_the_size_of_files(make_world: MakeWorld) -> None:
     """Fault: a series beyond RLIMIT_FSIZE (ulimit -f) ended the program with SIGXFSZ, which Python alone ignores."""
     world = make_world(f"{PROGRAMS},guest:1?")
