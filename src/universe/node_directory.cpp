@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "os/clock.hpp"
@@ -33,6 +34,9 @@ namespace {
 constexpr const char* byte_order_suffix = std::endian::native == std::endian::big ? "-big-endian" : "";
 // How long leaving waits for others to release the lock of the base.
 constexpr std::uint64_t max_tidy_wait_ns = 5'000'000'000;
+// How long a hub waits for the locks of processes that are ending, and how often it looks.
+constexpr std::uint64_t max_dying_wait_ns = 200'000'000;
+constexpr std::chrono::milliseconds dying_nap(2);
 
 constexpr std::string_view keeper_prefix = "keeper-";
 // The mark of the home of a hub that was found dead, with the time in seconds since 1970.
@@ -43,14 +47,16 @@ bool lockable(const std::string& name) {
   return name.starts_with("page-") || name.starts_with(keeper_prefix);
 }
 
-// Does any process hold a lock in this directory? Also returns true if that cannot be found out.
-bool inhabited(const std::string& directory) {
+// Does any process hold a lock in this directory, that of the keeper at this path aside? Also returns true if that
+// cannot be found out.
+bool inhabited(const std::string& directory, const std::string& own_keeper = {}) {
   const auto names = os::list_directory(directory);
   return !names.ok() || std::any_of(names->begin(), names->end(), [&](const std::string& name) {
-    if (!lockable(name)) {
+    const std::string path = directory + "/" + name;
+    if (!lockable(name) || path == own_keeper) {
       return false;
     }
-    const auto probe = os::LockProbe::open(directory + "/" + name);
+    const auto probe = os::LockProbe::open(path);
     return probe.ok() ? (*probe)->held() : probe.code() != Code::not_found;
   });
 }
@@ -360,6 +366,13 @@ NodeDirectory::~NodeDirectory() {
       clean_locked(base_, false, {.leaves = path_});
     }
     lock->tidy();
+  }
+}
+
+void NodeDirectory::await_the_dying() const {
+  const std::uint64_t until_ns = os::now_ns() + max_dying_wait_ns;
+  while (inhabited(path_, keeper_path_) && os::now_ns() < until_ns) {
+    std::this_thread::sleep_for(dying_nap);
   }
 }
 

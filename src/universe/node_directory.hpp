@@ -50,6 +50,9 @@ class NodeDirectory {
   void leave_as_it_is(bool wanted) noexcept { leaves_as_it_is_ = wanted; }
   // Removes the files of a hub that will not be started again.
   void forget_hub() const;
+  // Waits until no other process is in the directory, for at most a fifth of a second. The system closes the connection
+  // of a process that has ended before it gives back its lock.
+  void await_the_dying() const;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   // A text that is the same for all processes that share this directory, and different for any other directory on any

@@ -94,6 +94,9 @@ HubHome::~HubHome() {
     }
     if (directory_ != nullptr) {
       directory_->forget_hub();
+      if (state_ == State::ended) {
+        directory_->await_the_dying();
+      }
     }
   }
 }

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "os/clock.hpp"
 #include "os/directory.hpp"
+#include "os/lock.hpp"
 #include "support/temporary_directory.hpp"
 #include "universe/hub/roster.hpp"
 #include "universe/node_marks.hpp"
@@ -83,6 +86,23 @@ TEST_F(HubHomeTest, AHubWhoseUniverseHasEndedLeavesNothing) {
     EXPECT_TRUE(names(run).empty());
     EXPECT_FALSE(std::filesystem::exists(base_.path() + "/key"));
   }
+}
+
+// Fault: the hub ended while a process that had not left was ending, and its directory stayed.
+TEST_F(HubHomeTest, AHubWhoseLastMemberIsStillEndingLeavesNothing) {
+  auto home = entered(options());
+  const auto run = home->key().run_id();
+  home->serve({});
+  auto lock = os::LifeLock::take(home->directory() + "/page-0");
+  ASSERT_TRUE(lock.ok());
+  std::thread ending([&lock] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    lock->reset();
+  });
+  home->end();
+  home.reset();
+  ending.join();
+  EXPECT_TRUE(names(run).empty());
 }
 
 TEST_F(HubHomeTest, AHubThatHasDiedLeavesWhatTheNextOneNeeds) {
