@@ -298,6 +298,11 @@ Result<TaskMessage> Areas::call(channel::PeerId owner, TaskMessage message, std:
 Status Area::served(const Part& part, std::byte* out, const std::byte* in, std::uint64_t deadline_ns,
                     std::uint64_t* stamp) {
   COUPLET_TRY_VALUE(const auto copy, plan(part));
+  if (copy.bytes() > wire::largest_task_message_payload) {
+    return fail(Code::limit,
+                "{}: its owner serves at most {} bytes in one call, and these are {}: use several calls, or a series",
+                title(), wire::largest_task_message_payload, copy.bytes());
+  }
   TaskMessage message;
   message.kind = in == nullptr ? TaskMessageKind::read : TaskMessageKind::write;
   message.worker = number_;

@@ -57,11 +57,11 @@ Status Coupler::find_members(const std::string& couplers) {
   };
   std::set<channel::PeerId> requesters;
   COUPLET_TRY(add(options_.requesters, requesters));
-  COUPLET_TRY(add(options_.workers, worker_ranks_));
+  COUPLET_TRY(add(options_.workers, worker_ranks_.all));
   std::set<channel::PeerId> own;
   COUPLET_TRY(add({couplers}, own));
-  auto& rest = options_.requesters.empty() ? requesters : worker_ranks_;
-  const auto& named = options_.requesters.empty() ? worker_ranks_ : requesters;
+  auto& rest = options_.requesters.empty() ? requesters : worker_ranks_.all;
+  const auto& named = options_.requesters.empty() ? worker_ranks_.all : requesters;
   if (options_.requesters.empty() || options_.workers.empty()) {
     for (const auto& program : mailbox_.environment().programs()) {
       for (const channel::PeerId peer : ranks_of(program)) {
@@ -82,7 +82,13 @@ Status Coupler::find_members(const std::string& couplers) {
       requesters_.lost(rank, fail(Code::peer_lost, "{} is lost", environment.peer_name(rank)));
     }
   }
-  std::erase_if(worker_ranks_, gone);
+  for (const channel::PeerId rank : worker_ranks_.all) {
+    if (!gone(rank)) {
+      worker_ranks_.awaited.insert(rank);
+    } else if (environment.is_lost(rank)) {
+      worker_ranks_.lost.insert(rank);
+    }
+  }
   return {};
 }
 

@@ -58,7 +58,10 @@ class Coupler final : public Listener {
 
   void message(channel::PeerId source, wire::TaskMessage message) override;
   void lost(channel::PeerId peer, const Status& why) override;
-  void returned(channel::PeerId peer) override { requesters_.returned(peer); }
+  void returned(channel::PeerId peer) override {
+    requesters_.returned(peer);
+    pump();
+  }
 
  private:
   enum class Stage : std::uint8_t { inbox, held, waiting, running };
@@ -70,12 +73,22 @@ class Coupler final : public Listener {
   };
   struct WorkerGroup {
     std::int32_t worker = 0;
-    std::int32_t mark = 0;  // mark_of its hello
+    std::int32_t mark = 0;   // mark_of its hello
+    std::uint64_t life = 0;  // the leader's incarnation
     channel::PeerId leader = 0;
     std::vector<channel::PeerId> ranks;
+    // Its leader is lost, or has taken back its word. The loss of another rank does not end the group: what is known of
+    // that rank may be older than the hello. If the hello is the older one, the leader closes, and greets again.
     bool gone = false;
     std::optional<std::uint64_t> task;
     std::uint64_t idle_since = 0;  // the order in which groups became idle
+  };
+  struct WorkerRanks {
+    std::set<channel::PeerId> all;
+    std::set<channel::PeerId> awaited;  // live, and are in no group
+    std::set<channel::PeerId> lost;     // are in no group, and may be started again
+
+    void look_for_returned(const Environment& environment);
   };
   using Entries = std::map<std::uint64_t, Entry>;
 
@@ -108,7 +121,7 @@ class Coupler final : public Listener {
   std::uint64_t space_;
   CouplerOptions options_;
   RequesterRanks requesters_;
-  std::set<channel::PeerId> worker_ranks_;  // workers that have not registered
+  WorkerRanks worker_ranks_;
   Entries entries_;
   std::deque<std::uint64_t> inbox_;
   std::map<std::int32_t, std::deque<std::uint64_t>> queues_;  // by worker id

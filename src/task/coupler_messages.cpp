@@ -82,7 +82,7 @@ void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
 
 // Returns ok if workers with that id are there, or may still come.
 Status Coupler::find_workers(std::int32_t worker) const {
-  if (!worker_ranks_.empty()) {  // not all have said hello
+  if (!worker_ranks_.awaited.empty()) {  // not all have said hello
     return {};
   }
   std::set<std::int32_t> known;
@@ -95,7 +95,7 @@ Status Coupler::find_workers(std::int32_t worker) const {
     was_there = was_there || meant;
     known.insert(group.worker);
   }
-  if (was_there) {
+  if (was_there || !worker_ranks_.lost.empty()) {
     return fail(Code::peer_lost, "tasks '{}': no group of workers {}is left", name_,
                 worker == any_worker ? std::string() : fmt::format("with id {} ", worker));
   }
@@ -107,6 +107,7 @@ Status Coupler::enqueue(Entries::iterator entry, std::int32_t worker) {
   if (worker < any_worker) {
     return fail(Code::argument, "tasks '{}': {} is no worker id", name_, worker);
   }
+  worker_ranks_.look_for_returned(mailbox_.environment());
   COUPLET_TRY(find_workers(worker));
   entry->second.message.worker = worker;
   entry->second.stage = Stage::waiting;
@@ -152,8 +153,10 @@ Coupler::WorkerGroup* Coupler::choose_group() {
     return std::tuple(options_.policy == Policy::round_robin ? std::int64_t{behind} : 0,
                       options_.policy == Policy::round_robin ? std::int64_t{group.worker} : 0, group.idle_since);
   };
+  const auto is_lost = [this](channel::PeerId rank) { return mailbox_.environment().is_lost(rank); };
   for (WorkerGroup& group : groups_) {
-    if (!group.gone && !group.task && queue_for(group) != nullptr && (best == nullptr || turn(group) < turn(*best))) {
+    const bool idle = !group.gone && !group.task && std::none_of(group.ranks.begin(), group.ranks.end(), is_lost);
+    if (idle && queue_for(group) != nullptr && (best == nullptr || turn(group) < turn(*best))) {
       best = &group;
     }
   }
@@ -182,10 +185,14 @@ void Coupler::pump() {
     work.number = id;
     work.code = group->mark;
     work.text.clear();
-    if (const Status sent = mailbox_.send(group->leader, work); !sent.ok()) {
+    const Status sent = mailbox_.send(group->leader, work);
+    if (!sent.ok() && mailbox_.environment().gone(group->leader)) {
       group->gone = true;
       give_back(*group, sent, true);
       reject_hopeless();
+    } else if (!sent.ok()) {  // it lives, and can be given another task
+      group->task.reset();
+      finish(id, sent);
     }
   }
 }
@@ -195,14 +202,17 @@ void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
   WorkerGroup group;
   group.worker = message.worker;
   group.mark = mark_of(message);
+  group.life = life_of(message);
   group.leader = source;
   for (const std::int64_t rank : message.numbers) {
-    group.ranks.push_back(static_cast<channel::PeerId>(rank));
-    worker_ranks_.erase(static_cast<channel::PeerId>(rank));
+    const auto peer = static_cast<channel::PeerId>(rank);
+    group.ranks.push_back(peer);
+    worker_ranks_.awaited.erase(peer);
+    worker_ranks_.lost.erase(peer);
   }
-  // It may have been kept until this coupler opened the tasks, and a rank may have died meanwhile.
-  group.gone = std::any_of(group.ranks.begin(), group.ranks.end(),
-                           [this](channel::PeerId rank) { return mailbox_.environment().gone(rank); });
+  // The hello may have been kept until this coupler opened the tasks. Or it is newer than what is known of its sender.
+  Environment& environment = mailbox_.environment();
+  group.gone = environment.gone(source) && group.life <= environment.incarnation(source);
   group.idle_since = ++idle_clock_;
   // One that is gone is only kept for its worker id.
   const auto former = std::find_if(groups_.begin(), groups_.end(),
@@ -265,8 +275,19 @@ void Coupler::give_back(WorkerGroup& group, const Status& why, bool may_retry) {
   queues_[entry->second.message.worker].push_front(id);
 }
 
+// A worker that was started again, and that this process has no connection to, is not reported.
+void Coupler::WorkerRanks::look_for_returned(const Environment& environment) {
+  for (const channel::PeerId rank : std::set(lost)) {
+    if (!environment.is_lost(rank)) {
+      lost.erase(rank);
+      awaited.insert(rank);
+    }
+  }
+}
+
 // Rejects the tasks that wait for workers which will never come.
 void Coupler::reject_hopeless() {
+  worker_ranks_.look_for_returned(mailbox_.environment());
   for (auto& [worker, queue] : queues_) {
     const Status status = find_workers(worker);
     if (!status.ok()) {
@@ -313,13 +334,22 @@ void Coupler::lost(channel::PeerId peer, const Status& why) {
   } else {
     requesters_.lost(peer, why);
   }
-  worker_ranks_.erase(peer);
   std::erase_if(parked_, [&](const auto& one) { return one.first == peer; });
+  bool in_group = false;
   for (WorkerGroup& group : groups_) {
-    if (!group.gone && std::find(group.ranks.begin(), group.ranks.end(), peer) != group.ranks.end()) {
-      group.gone = true;
-      give_back(group, why, options_.on_lost == OnLost::retry);
+    if (group.gone || std::find(group.ranks.begin(), group.ranks.end(), peer) == group.ranks.end()) {
+      continue;
     }
+    if (group.leader == peer) {
+      group.gone = group.life <= mailbox_.environment().incarnation(peer);
+    } else {
+      in_group = true;
+    }
+    give_back(group, why, options_.on_lost == OnLost::retry);
+  }
+  worker_ranks_.awaited.erase(peer);
+  if (!in_group && worker_ranks_.all.contains(peer) && mailbox_.environment().is_lost(peer)) {
+    worker_ranks_.lost.insert(peer);
   }
   reject_hopeless();
   pump();

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <utility>
+
+#include "message/courier.hpp"
 
 namespace couplet::task {
 namespace {
-
-constexpr unsigned number_bits = 40;  // each incarnation has so many bits for its numbers
 
 constexpr std::uint32_t mailbox_context = message::internal_context | 0x7461736B;  // "task"
 
@@ -42,7 +43,7 @@ bool is_outdated(const Environment& environment, channel::PeerId source, const w
   using wire::TaskMessageKind;
   const bool of_itself = message.kind == TaskMessageKind::closed || message.kind == TaskMessageKind::hello ||
                          message.kind == TaskMessageKind::goodbye;
-  return of_itself && message.number >> number_bits < environment.incarnation(source);
+  return of_itself && life_of(message) < environment.incarnation(source);
 }
 
 }  // namespace
@@ -109,12 +110,14 @@ Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
   if (environment_.gone(target)) {
     return fail(Code::peer_lost, "{} is gone", environment_.peer_name(target));
   }
-  if (const auto senseless = senseless_.find(target); senseless != senseless_.end()) {
-    return senseless->second;
+  if (const auto found = cut_off_.find(target); found != cut_off_.end()) {
+    return found->second;
   }
-  if (message.numbers.size() > wire::largest_task_message_numbers) {
-    return fail(Code::limit, "a task message with {} numbers for {}: at most {} numbers fit into it",
-                message.numbers.size(), environment_.peer_name(target), wire::largest_task_message_numbers);
+  if (message.numbers.size() > wire::largest_task_message_numbers ||
+      message.payload.size() > wire::largest_task_message_payload) {
+    return fail(Code::limit, "a task message with {} numbers and {} bytes for {}: it holds at most {} and {}",
+                message.numbers.size(), message.payload.size(), environment_.peer_name(target),
+                wire::largest_task_message_numbers, wire::largest_task_message_payload);
   }
   std::string image;
   if (message.text.size() > wire::largest_task_message_text) {
@@ -221,19 +224,32 @@ void Mailbox::deliver(channel::PeerId source, wire::TaskMessage message) {
   kept.push_back({source, std::move(message)});
 }
 
-// Reports a peer whose messages cannot be decoded as lost: it speaks another protocol, so no answer from it will come.
+// Reports a peer as lost from which no answer will come, although it lives.
 void Mailbox::lose(channel::PeerId peer, const Status& why) {
-  if (senseless_.contains(peer)) {
+  if (!cut_off_.emplace(peer, why).second) {
     return;
   }
-  auto senseless = fail(Code::protocol, "{} has sent a task message that cannot be decoded: {}",
-                        environment_.peer_name(peer), why.text());
-  senseless_.emplace(peer, senseless);
   // A listener that is told may stop listening.
   const auto listeners = listeners_;
   for (const auto& [space, listener] : listeners) {
     if (listeners_.contains(space)) {
-      listener->lost(peer, senseless);
+      listener->lost(peer, why);
+    }
+  }
+}
+
+// The connection to a peer that lives can fail: after its patience, or since one side has no memory for a message.
+void Mailbox::look_for_failed_connections() {
+  auto& messenger = environment_.messenger();
+  const message::Courier courier(messenger);
+  if (losses_ == courier.losses()) {
+    return;
+  }
+  losses_ = courier.losses();
+  for (std::int32_t rank = 0; rank < messenger.groups().universe().size(); ++rank) {
+    const auto peer = static_cast<channel::PeerId>(rank);
+    if (courier.is_lost(peer) && !courier.has_left(peer) && !environment_.is_lost(peer)) {
+      lose(peer, courier.loss(peer));
     }
   }
 }
@@ -250,7 +266,7 @@ void Mailbox::tell_returned() {
 }
 
 void Mailbox::lost(channel::PeerId peer, const Status& why) {
-  if (senseless_.erase(peer) != 0) {
+  if (cut_off_.erase(peer) != 0) {
     return;  // all listeners have been told
   }
   // A listener that is told may stop listening.
@@ -259,6 +275,31 @@ void Mailbox::lost(channel::PeerId peer, const Status& why) {
     if (listeners_.contains(space)) {
       listener->lost(peer, why);
     }
+  }
+}
+
+// Takes a message that has come, or could not come. If there is no memory for it, its sender would wait for ever.
+void Mailbox::take(std::int32_t sender, std::uint64_t bytes, const Status& came, std::string_view image) {
+  const auto source = static_cast<channel::PeerId>(sender);
+  Status status = came;
+  try {
+    if (status.ok()) {
+      auto message = wire::decode_task_message(image);
+      if (!message) {
+        return lose(source, fail(Code::protocol, "{} has sent a task message that cannot be decoded: {}",
+                                 environment_.peer_name(source), message.status().text()));
+      }
+      if (!cut_off_.contains(source)) {
+        deliver(source, std::move(message).value());
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    status = Code::memory;
+  }
+  if (status.code() == Code::memory || status.code() == Code::limit) {
+    auto& messenger = environment_.messenger();
+    messenger.give_up_peer(messenger.groups().universe(), sender,
+                           fail(status.code(), "there is no memory for a task message of {} bytes", bytes));
   }
 }
 
@@ -277,25 +318,20 @@ int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
     const std::unique_ptr<Arriving> complete = std::move(arriving_[place]);
     arriving_.erase(arriving_.begin() + static_cast<std::ptrdiff_t>(place));
     const bool was_matched = complete->is_matched();
-    couplet_message received{};
-    const Status status = environment_.messenger().wait(&complete->request, 0, &received);
+    const std::int32_t sender = complete->request->result.source;
+    const std::uint64_t bytes = complete->request->result.bytes;
+    const Status status = environment_.messenger().wait(&complete->request, 0, nullptr);
     if (!status.ok() && !was_matched) {
       break;  // no sender is left: the membership reports which, and the next poll asks again
     }
     if (may_receive()) {
       receive();
     }
-    if (!status.ok()) {
-      continue;  // the sender died in the middle of the message: the membership reports it
-    }
     ++work;
-    auto message = wire::decode_task_message(complete->image);
-    const auto source = static_cast<channel::PeerId>(received.source);
-    if (!message) {
-      lose(source, message.status());
-    } else if (!senseless_.contains(source)) {
-      deliver(source, std::move(message).value());
-    }
+    take(sender, bytes, status, complete->image);
+  }
+  if (work < budget) {
+    look_for_failed_connections();  // what came before is handled
   }
   return work;
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "task/environment.hpp"
@@ -37,6 +38,13 @@ class Listener {
   // Reports that a rank that was lost, or had left, is there again.
   virtual void returned(channel::PeerId /*peer*/) {}
 };
+
+constexpr unsigned number_bits = 40;  // each incarnation has so many bits for its numbers
+
+// Returns the incarnation of the process that says this of itself.
+[[nodiscard]] inline std::uint64_t life_of(const wire::TaskMessage& message) noexcept {
+  return message.number >> number_bits;
+}
 
 // A group of workers can close the tasks and open them again while a task, or the word that none comes, is on its way
 // to it. So a coupler sends with them this mark of the group's last hello, and what has an earlier one is dropped.
@@ -76,7 +84,10 @@ class Mailbox final : public engine::Source {
   // Called by the membership when a rank has left or is lost.
   void lost(channel::PeerId peer, const Status& why);
   // Called by the membership when a rank that was lost, or had left, is there again. The next poll reports it.
-  void returned(channel::PeerId peer) { returned_.push_back(peer); }
+  void returned(channel::PeerId peer) {
+    cut_off_.erase(peer);
+    returned_.push_back(peer);
+  }
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
 
   int poll(std::uint64_t now_ns, int budget) override;
@@ -95,7 +106,9 @@ class Mailbox final : public engine::Source {
   [[nodiscard]] bool may_receive() const noexcept;
   [[nodiscard]] std::size_t first_complete() const noexcept;
   void receive();
+  void take(std::int32_t sender, std::uint64_t bytes, const Status& came, std::string_view image);
   void tell_returned();
+  void look_for_failed_connections();
   void deliver(channel::PeerId source, wire::TaskMessage message);
   void turn_away(channel::PeerId source, const wire::TaskMessage& message, const Status& why);
   void lose(channel::PeerId peer, const Status& why);
@@ -107,8 +120,9 @@ class Mailbox final : public engine::Source {
   std::map<std::uint64_t, std::vector<Kept>> kept_;
   std::set<std::uint64_t> ended_;
   std::map<std::uint64_t, std::set<channel::PeerId>> ended_workers_;  // see take_ended_workers()
-  // The peers whose messages could not be decoded, and what was wrong with the first one.
-  std::map<channel::PeerId, Status> senseless_;
+  // The peers that live and are lost for this process, and why: no message of theirs is handled, and none is sent.
+  std::map<channel::PeerId, Status> cut_off_;
+  std::uint64_t losses_ = 0;  // of connections, that were looked at
   const std::uint64_t max_kept_bytes_;
   std::uint64_t kept_bytes_ = 0;
   std::vector<channel::PeerId> returned_;  // not reported yet

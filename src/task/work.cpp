@@ -18,8 +18,12 @@ Status check_content(const Content& content, std::int32_t worker, std::string_vi
   if (content.payload == nullptr && content.count > 0) {
     return fail(Code::argument, "{}: payload is NULL, but its count is {}", what, content.count);
   }
-  if (content.count > (std::uint64_t{1} << 58)) {
-    return fail(Code::limit, "{}: a payload of {} elements is too large", what, content.count);
+  if (content.count > wire::largest_task_message_payload / type->element_bytes) {
+    return fail(
+        Code::limit,
+        "{}: the payload has {} elements of {} bytes, which is more than the {} bytes that a task can have: use "
+        "a series or an area",
+        what, content.count, type->element_bytes, wire::largest_task_message_payload);
   }
   if (worker < any_worker) {
     return fail(Code::argument, "{}: {} is not a worker id", what, worker);

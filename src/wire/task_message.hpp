@@ -20,6 +20,8 @@ inline constexpr std::uint32_t task_message_magic = 0x314B5443;  // "CTK1"
 inline constexpr std::size_t task_message_head_bytes = 56;
 inline constexpr std::uint32_t largest_task_message_numbers = 65536;
 inline constexpr std::uint32_t largest_task_message_text = 65536;
+// With the largest text and most numbers, such a message is one that receivers make room for.
+inline constexpr std::uint64_t largest_task_message_payload = (std::uint64_t{1} << 30) - (std::uint64_t{1} << 20);
 
 enum class TaskMessageKind : std::uint8_t {
   // Messages of tasks.

@@ -167,3 +167,67 @@ def test_a_worker_without_descriptors_says_hello_later(trio: Trio) -> None:
     requester.get("r.close()")
     assert coupler.hear() == "is True"
     requester.leave(coupler, worker)
+
+
+TAKE_TWO = "[w.next(timeout=30).complete() for number in range(2)]"
+
+
+@pytest.mark.parametrize("opens_again", ["before", "after"])
+@pytest.mark.parametrize("place", ["near", "far"])
+def test_a_group_of_which_a_rank_was_started_again(make_world: MakeWorld, opens_again: str, place: str) -> None:
+    """Fault: if its leader opened before the other rank was back, the coupler took the group for gone for ever."""
+    world = make_world("coupler:1,requester:1,worker:2")
+    extra = {"COUPLET_NODE": "far"} if place == "far" else {}
+    coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
+    leader, other = (Guest(world, "worker", rank, 2, **extra) for rank in range(2))
+    for each in (coupler, requester, leader, other):
+        each.ready()
+    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
+    coupler.say("c.run(60)")
+    requester.get("r = universe.requester('t')")
+    for each in (leader, other):
+        each.say("w = universe.worker('t')")
+    for each in (leader, other):
+        each.hear()
+    leader.say("w.next(timeout=30)")
+    other.process.kill()
+    assert leader.hear().startswith("error COUPLET_ERROR_PEER_LOST")
+    leader.get("w.close()")
+    if opens_again == "before":
+        leader.get("w = universe.worker('t')")
+    other = Guest(world, "worker", 1, 2, **extra).ready()
+    other.get("w = universe.worker('t')")
+    if opens_again == "after":
+        leader.get("w = universe.worker('t')")
+    for each in (leader, other):
+        each.say(TAKE_TWO)
+    requester.get(submit(1))
+    requester.get(submit(2))
+    requester.get("[each.wait(20) for each in (t1, t2)]")
+    for each in (leader, other):
+        assert each.hear().startswith("is")
+    requester.get("r.close()")
+    assert coupler.hear().startswith("is")
+    requester.leave(coupler, leader, other)
+
+
+def test_a_worker_that_was_started_again_before_it_opened_is_waited_for(make_world: MakeWorld) -> None:
+    """Fault: NOT_FOUND, with an empty list of ids."""
+    world = make_world("coupler:1,requester:1,worker:1")
+    coupler, requester, worker = (Guest(world, name, 0, 1) for name in ("coupler", "requester", "worker"))
+    for each in (coupler, requester, worker):
+        each.ready()
+    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
+    coupler.say("c.run(60)")
+    requester.get("r = universe.requester('t')")
+    worker.process.kill()
+    worker.process.wait()
+    requester.refused("r.submit(couplet.ANY_WORKER, [0], timeout=20).wait(20)", "PEER_LOST", "no group of workers")
+    worker = Guest(world, "worker", 0, 1).ready()
+    requester.get(submit(1))
+    worker.get("w = universe.worker('t')")
+    worker.get("w.next(timeout=20).complete()")
+    requester.get("t1.wait(20)")
+    requester.get("r.close()")
+    assert coupler.hear().startswith("is")
+    requester.leave(coupler, worker)

@@ -92,6 +92,33 @@ TEST(Area, OnAnotherNodeIsServed) {
   exchange(Route::served, true, true);
 }
 
+TEST(Area, OneCallIsServedUpToALimit) {
+  std::atomic<bool> done{false};
+  run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.mailbox);
+    std::vector<double> memory(4);  // so much of it is looked at
+    if (program == "owner") {
+      auto area = areas.create({"large", COUPLET_DOUBLE, {std::int64_t{1} << 28}, memory.data(), false});
+      ASSERT_TRUE(area) << area.status().text();
+      while (!done) {
+        rank.party.engine->poll();
+      }
+      return;
+    }
+    rank.environment.node_ = 1;
+    auto area = areas.open("large", 0, soon());
+    ASSERT_TRUE(area) << area.status().text();
+    const Status read = (*area)->read({std::nullopt, 0, std::uint64_t{1} << 27}, memory.data(), soon(), nullptr);
+    EXPECT_EQ(read.code(), Code::limit);
+    EXPECT_NE(read.text().find("at most 1072693248 bytes in one call, and these are 1073741824"), std::string::npos)
+        << read.text();
+    EXPECT_EQ((*area)->write({std::nullopt, 0, std::uint64_t{1} << 27}, memory.data(), soon(), nullptr).code(),
+              Code::limit);
+    EXPECT_TRUE((*area)->read({std::nullopt, 0, 4}, memory.data(), soon(), nullptr).ok());
+    done = true;
+  });
+}
+
 TEST(Area, UnknownAreaNamesThoseThatAreThere) {
   std::atomic<bool> done{false};
   run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {

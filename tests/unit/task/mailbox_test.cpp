@@ -37,6 +37,27 @@ TEST(Mailbox, EmptyRequestsToARankThatHasNotOpenedTheTasksAreBounded) {
   EXPECT_EQ(refused, 1);
 }
 
+// Fault: its receiver dropped it, and the requester waited for ever, or was told that the coupler makes no call.
+TEST(Mailbox, ARequestThatIsTooLargeIsRefusedByItsRequester) {
+  std::atomic<bool> is_done{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      const double first = 0;  // nothing is looked at
+      const Status status = tasks->submit(0, {{}, &first, std::uint64_t{1} << 27, COUPLET_DOUBLE}, soon(), nullptr);
+      EXPECT_EQ(status.code(), Code::limit);
+      EXPECT_NE(status.text().find("134217728 elements of 8 bytes, which is more than the 1072693248 bytes"),
+                std::string::npos)
+          << status.text();
+      is_done = true;
+    } else {
+      while (!is_done) {
+        rank.party.engine->poll();
+      }
+    }
+  });
+}
+
 class Heard final : public Listener {
  public:
   void message(channel::PeerId source, wire::TaskMessage message) override {
