@@ -10,6 +10,9 @@
 
 namespace couplet::os {
 
+// Returns how many bytes a file of this process may have; the largest number if there is no limit.
+[[nodiscard]] std::uint64_t file_size_limit() noexcept;
+
 // Returns ok if the file may have so many bytes, or no_space, which names the file and the limit.
 [[nodiscard]] Status check_file_size(const std::string& path, std::uint64_t bytes);
 

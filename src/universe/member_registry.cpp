@@ -32,8 +32,8 @@ bool Member::catch_up(CatchUp extent) {
   const bool may_wait = engine_ != nullptr && !engine_->is_polling() && !left_ && complete_;
   hear();
   const auto now = os::now_ns();
+  const auto since_ns = extent != CatchUp::read ? redial_.since_last_call(now) : 0;
   if (extent != CatchUp::read && may_wait && !hub_status_.ok()) {
-    const auto since_ns = redial_.since_last_call(now);
     const auto share = extent == CatchUp::ask ? share_of_a_failure : share_between_steps;
     const auto patience_ns = std::min(since_ns / share, max_wait_for_return_ns);
     if (since_ns >= seldom_ns) {

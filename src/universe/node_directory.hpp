@@ -50,8 +50,8 @@ class NodeDirectory {
   void leave_as_it_is(bool wanted) noexcept { leaves_as_it_is_ = wanted; }
   // Removes the files of a hub that will not be started again.
   void forget_hub() const;
-  // Waits until no other process is in the directory, for at most a fifth of a second. The system closes the connection
-  // of a process that has ended before it gives back its lock.
+  // Waits until no other process is in the directory, for at most a fifth of a second. When a process ends, the system
+  // closes its connection before it gives back its lock.
   void await_the_dying() const;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }

@@ -27,7 +27,7 @@ class Redial {
   }
   // The next call is due at once: this process makes too few calls to wait for the pause.
   void hurry() noexcept { next_ns_ = std::min<std::uint64_t>(next_ns_, 1); }
-  // Returns the time since the last call of this. Calls that wait for a hub that is away ask it.
+  // Returns the time since the last call of this. Calls that would wait for a hub that is away ask it.
   [[nodiscard]] std::uint64_t since_last_call(std::uint64_t now_ns) noexcept {
     return now_ns - std::exchange(called_ns_, now_ns);
   }

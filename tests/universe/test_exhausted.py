@@ -212,6 +212,45 @@ def test_memory_is_refused(make_world: MakeWorld) -> None:
         four.go_on()
 
 
+def test_no_memory_for_a_request_is_told_to_its_requester(make_world: MakeWorld) -> None:
+    """Fault: a request for which its coupler had no memory was dropped, and its requester waited for ever."""
+    world = make_world("coupler:1,worker:1,requester:1")
+    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
+    for each in (coupler, worker, requester):
+        each.ready()
+    coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
+    worker.get("w = universe.worker('t')")
+    requester.get("r = universe.requester('t')")
+    coupler.get("allow_more_memory(16 << 20)")
+    coupler.say("c.run(timeout=5)")
+    why = ("program 'coupler' rank 0", "gave up the connection", "no memory for a task message of 6")
+    requester.refused("r.submit(-1, [1], np.zeros(8 << 20), timeout=60)", "PROTOCOL", *why)
+    coupler.hear()
+    coupler.get("allow_more_memory(-1)")
+    for each in (coupler, worker, requester):
+        each.leave()
+
+
+@pytest.mark.parametrize("limit", [20000, 300000, MEGABYTE, 4 * MEGABYTE])
+def test_messages_over_files_that_may_not_grow(make_world: MakeWorld, tmp_path: Path, limit: int) -> None:
+    """Fault: a record beyond RLIMIT_FSIZE broke the connection, which was made again and again, for ever."""
+    world = make_world("guest:2")
+    extra = {"COUPLET_LINKS": "self,file", "COUPLET_FILE_DIRECTORY": str(tmp_path / "shared")}
+    Path(extra["COUPLET_FILE_DIRECTORY"]).mkdir(mode=0o700)
+    sender, receiver = (Guest(world, "guest", rank, 2, **extra) for rank in range(2))
+    for each in (sender, receiver):
+        each.ready()
+        each.get("data = np.arange(1_000_000.0)")
+    before = resource.prlimit(sender.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(sender.process.pid, resource.RLIMIT_FSIZE, (limit, before[1]))
+    sender.say("[universe.group.Send(data + number, 1) for number in range(3)]")
+    for number in range(3):
+        receiver.get("universe.group.Recv(data, 0, timeout=60)")
+        assert receiver.get(f"bool((data == np.arange(1_000_000.0) + {number}).all())") == "True"
+    assert sender.hear().startswith("is")
+    sender.leave(receiver)
+
+
 def test_a_limit_of_the_size_of_the_files_of_the_hub(make_world: MakeWorld) -> None:
     """Fault: a roster beyond RLIMIT_FSIZE ended the hub with SIGXFSZ. It goes on, and writes it as soon as it can."""
     world = make_world(f"{PROGRAMS},guest:1?")

@@ -18,12 +18,26 @@ std::string file_name(char letter, std::uint64_t number) {
   return fmt::format("{}{}", letter, number);
 }
 
+// A file has room for a record and for the one that says that another file follows, unless its limit is tiny.
+std::uint64_t FileWriter::max_body_bytes() const noexcept {
+  const std::uint64_t limit = os::file_size_limit();
+  constexpr std::uint64_t added = 2 * wire::file_record_added_bytes;
+  return std::min<std::uint64_t>(options_.max_body_bytes, limit > added ? limit - added : 1);
+}
+
 std::size_t FileWriter::room() const noexcept {
   const std::uint64_t unread = data_bytes_ - read_bytes_;
   if (!idle() || !failure_.ok() || unread >= options_.max_unread_bytes) {
     return 0;
   }
-  return static_cast<std::size_t>(std::min<std::uint64_t>(options_.max_body_bytes, options_.max_unread_bytes - unread));
+  return static_cast<std::size_t>(std::min(max_body_bytes(), options_.max_unread_bytes - unread));
+}
+
+// Must the next record go to another file?
+bool FileWriter::is_full() const noexcept {
+  const std::uint64_t next_bytes = max_body_bytes() + 2 * wire::file_record_added_bytes;
+  const std::uint64_t limit = os::file_size_limit();
+  return offset_ >= options_.max_file_bytes || next_bytes > limit || offset_ > limit - next_bytes;
 }
 
 void FileWriter::make_record(std::size_t body_bytes) {
@@ -74,7 +88,7 @@ Status FileWriter::flush() {
     file_ = std::move(next_file_);
   }
   COUPLET_TRY(write_record());
-  if (!next_file_ && offset_ >= options_.max_file_bytes) {
+  if (!next_file_ && is_full()) {
     // The reader goes on to a file that is there already. What it has read last does not matter to this record.
     COUPLET_TRY(make_next_file());
     stage(FileRecordKind::next, 0, 0);
@@ -100,7 +114,7 @@ Status FileWriter::make_next_file() {
 Status FileWriter::write_record() {
   const std::uint64_t left_bytes = record_.bytes - record_.written;
   if (Status fits = os::check_file_size("a file in " + directory_.path(), offset_ + left_bytes); !fits.ok()) {
-    return set_failure({Code::system, fits.text()});
+    return set_failure(std::move(fits));
   }
   while (record_.written < record_.bytes) {
     const std::byte* const bytes = record_.memory.data() + record_.written;

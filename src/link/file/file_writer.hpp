@@ -39,7 +39,7 @@ class FileWriter {
   // Appends a record without a body. REQUIRES: idle().
   Status append(wire::FileRecordKind kind, std::uint64_t read_bytes);
   // Writes what waits. Returns not_yet if the file system takes nothing more at present; no_space if it has been full
-  // for max_full_ns; system, which says what has failed.
+  // for max_full_ns, or if no record fits into a file of this process; system, which says what has failed.
   Status flush();
   // Notes how many bytes of bodies the reader has read. Returns protocol if they are more than were written.
   Status note_read(std::uint64_t bytes);
@@ -58,6 +58,8 @@ class FileWriter {
     std::size_t bytes = 0;
     std::size_t written = 0;
   };
+  [[nodiscard]] std::uint64_t max_body_bytes() const noexcept;
+  [[nodiscard]] bool is_full() const noexcept;
   void make_record(std::size_t body_bytes);
   void stage(wire::FileRecordKind kind, std::size_t body_bytes, std::uint64_t read_bytes);
   Status write_record();
