@@ -25,21 +25,40 @@ constexpr std::uint64_t hub_answer_ns = 5 * second_ns;
 constexpr std::uint64_t leave_patience_ns = second_ns;  // how long leaving waits for a hub that is away
 constexpr std::uint64_t slice_ns = second_ns / 10;
 constexpr double default_join_timeout_s = 60;
+constexpr std::size_t run_digits = 16;  // of COUPLET_RUN
+constexpr std::int32_t not_given = -1;  // a rank or size that the launcher says
 
 void sleep_on(int descriptor, bool write, std::uint64_t timeout_ns) {
   pollfd entry{descriptor, static_cast<short>(write ? POLLIN | POLLOUT : POLLIN), 0};
   static_cast<void>(::poll(&entry, descriptor >= 0 ? 1 : 0, static_cast<int>(timeout_ns / 1'000'000 + 1)));
 }
 
-// Reads COUPLET_RUN, 16 hexadecimal digits. Returns any_run if it is not set.
+// Reads COUPLET_RUN, a number in hexadecimal digits. Returns any_run if it is not set.
 Result<std::uint64_t> run_from_environment() {
   const auto text = environment("COUPLET_RUN");
   std::uint64_t run = channel::any_run;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), run, 16);
-  if (!text.empty() && (error != std::errc() || end != text.data() + text.size() || run == channel::any_run)) {
-    return fail(Code::config, "COUPLET_RUN is '{}', expected the hexadecimal number of a run", text);
+  const bool is_run = error == std::errc() && text.size() == run_digits && end == text.data() + text.size();
+  if (!text.empty() && (!is_run || run == channel::any_run)) {
+    return fail(Code::config, "COUPLET_RUN is '{}'; it must be the {} hexadecimal digits that the hub prints", text,
+                run_digits);
   }
   return run;
+}
+
+Status check_place(std::int32_t rank, std::int32_t size) {
+  if (size < 1 && size != not_given) {
+    return fail(Code::argument, "size is {}; it must be at least 1", size);
+  }
+  if (rank < not_given) {  // the hub refuses one that is too large, and names the program
+    return size == not_given ? fail(Code::argument, "rank is {}; it must be at least 0", rank)
+                             : fail(Code::argument, "rank is {}; it must be 0 to {}", rank, size - 1);
+  }
+  if ((rank == not_given) == (size == not_given)) {
+    return {};
+  }
+  return rank == not_given ? fail(Code::argument, "size is {}, and rank is missing: give both, or neither", size)
+                           : fail(Code::argument, "rank is {}, and size is missing: give both, or neither", rank);
 }
 
 // A member whose secret file is named wrongly must not make another secret there. At the default place, the first
@@ -75,12 +94,8 @@ Result<JoinOptions> join_options(const JoinRequest& request) {
   if (request.hub.empty() || request.hub == environment("COUPLET_HUB")) {
     COUPLET_TRY_VALUE(options.expected_run, run_from_environment());
   }
-  if ((request.rank < 0) != (request.size < 0)) {
-    return request.rank < 0
-               ? fail(Code::argument, "size is {}, and rank is missing: give both, or neither", request.size)
-               : fail(Code::argument, "rank is {}, and size is missing: give both, or neither", request.rank);
-  }
-  if (request.size >= 0) {
+  COUPLET_TRY(check_place(request.rank, request.size));
+  if (request.size != not_given) {
     options.identity.rank = request.rank;
     options.identity.size = request.size;
   } else if (auto told = identity_from_launcher(); told.ok()) {

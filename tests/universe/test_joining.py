@@ -155,6 +155,8 @@ def test_a_hub_of_another_universe_is_not_joined(make_world: MakeWorld) -> None:
     assert "00000000000000ff" in answer and run in answer, answer
     answer = Member(world, "ocean", 0, 1, COUPLET_RUN="mine").hear()
     assert answer.startswith("error COUPLET_ERROR_CONFIG COUPLET_RUN is 'mine'"), answer
+    answer = Member(world, "ocean", 0, 1, COUPLET_RUN="abc").hear()
+    assert answer.startswith("error COUPLET_ERROR_CONFIG COUPLET_RUN is 'abc'; it must be the 16"), answer
     ocean = Member(world, "ocean", 0, 1, COUPLET_RUN=run)
     ocean.joined()
     ocean.leave()
