@@ -146,7 +146,10 @@ couplet_status couplet_type_free(couplet_type* type) {
   return capi::guarded([&]() -> Status {
     COUPLET_TRY(capi::given(type, "couplet_type_free", "type"));
     if (!couplet::layout::free_datatype(*type)) {
-      return fail(Code::type, "couplet_type_free: {} is no datatype (was it freed?)", static_cast<int>(*type));
+      return couplet::find_type(*type) == nullptr
+                 ? fail(Code::type, "couplet_type_free: {} is no datatype (was it freed?)", static_cast<int>(*type))
+                 : fail(Code::type, "couplet_type_free: {} is an element type, which is not freed",
+                        static_cast<int>(*type));
     }
     *type = -1;
     return {};

@@ -110,8 +110,7 @@ Status check_list(const couplet_halo_field& field, const char* function) {
 Result<Field> field_of(const Grid* grid, const couplet_halo_field* given, const char* function) {
   COUPLET_TRY(capi::given(given, function, "field"));
   COUPLET_TRY_VALUE(const auto wanted, capi::complete(given, couplet_halo_field_init, function));
-  const couplet::TypeInfo* const type = couplet::find_type(wanted.type);
-  if (type == nullptr) return fail(Code::type, "{}: {} is no element type", function, static_cast<int>(wanted.type));
+  COUPLET_TRY_VALUE(const couplet::TypeInfo* const type, capi::type_of(wanted.type, function));
   COUPLET_TRY(check_flag(wanted.corners, "corners", function));
   if (grid == nullptr) COUPLET_TRY(check_list(wanted, function));
   const int dimensions = grid == nullptr ? 1 : grid->dimensions();

@@ -8,6 +8,7 @@
 #include "base/types.hpp"
 #include "capi/call.hpp"
 #include "exchange/plan.hpp"
+#include "layout/type_handles.hpp"
 
 namespace couplet::capi {
 
@@ -28,7 +29,7 @@ struct BoxArguments {
 
 inline Result<const TypeInfo*> type_of(couplet_type type, const char* function) {
   const TypeInfo* const found = find_type(type);
-  if (found == nullptr) return fail(Code::type, "{}: {} is no element type", function, static_cast<int>(type));
+  if (found == nullptr) return fail(Code::type, "{}: {}", function, layout::why_no_element(type));
   return found;
 }
 

@@ -49,6 +49,12 @@ std::shared_ptr<const Datatype> find_datatype_or_element(couplet_type type) {
   return element == nullptr ? find_datatype(type) : std::make_shared<const Datatype>(*element);
 }
 
+std::string why_no_element(couplet_type type) {
+  const int number = static_cast<int>(type);
+  return find_datatype(type) == nullptr ? fmt::format("{} is no element type", number)
+                                        : fmt::format("{} is a datatype; an element type is needed here", number);
+}
+
 bool free_datatype(couplet_type handle) {
   Handles& all = handles();
   const std::lock_guard lock(all.mutex);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/status.hpp"
 #include "layout/datatype.hpp"
@@ -16,6 +17,8 @@ namespace couplet::layout {
 [[nodiscard]] std::shared_ptr<const Datatype> find_datatype(couplet_type handle);
 // Returns the datatype of a handle or of an element type, or nullptr.
 [[nodiscard]] std::shared_ptr<const Datatype> find_datatype_or_element(couplet_type type);
+// Says what a value is that is given as an element type and is none: a datatype, or nothing.
+[[nodiscard]] std::string why_no_element(couplet_type type);
 // Returns false if there is no such handle.
 bool free_datatype(couplet_type handle);
 

@@ -38,11 +38,15 @@ const std::string& SeriesEnvironment::program() const noexcept {
   return membership_.programs()[static_cast<std::size_t>(membership_.program())].name;
 }
 
+std::string_view SeriesEnvironment::setting_read(std::string_view key) const {
+  const bool is_of_one_series = key.starts_with("series.") && key.ends_with(".streaming_bytes");
+  return is_of_one_series && membership_.setting(key).empty() ? all_streaming : key;
+}
+
 std::string SeriesEnvironment::setting(std::string_view key) const {
-  std::string text = membership_.setting(key);
-  const bool is_streaming = key == all_streaming || (key.starts_with("series.") && key.ends_with(".streaming_bytes"));
-  if (!text.empty() || !is_streaming) return text;
-  text = membership_.setting(all_streaming);
+  const std::string_view read = setting_read(key);
+  std::string text = membership_.setting(read);
+  if (read != all_streaming) return text;
   const auto limit = text.empty() ? cost::streaming_limit(costs_.costs) : std::nullopt;
   return limit ? std::to_string(*limit) : text;
 }

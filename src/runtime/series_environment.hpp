@@ -46,6 +46,7 @@ class SeriesEnvironment final : public series::Environment {
   [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return membership_.peer_name(peer); }
   // If streaming_bytes is not set for a series, the one for all series counts, and then the costs of the machine.
   [[nodiscard]] std::string setting(std::string_view key) const override;
+  [[nodiscard]] std::string_view setting_read(std::string_view key) const override;
   [[nodiscard]] universe::SeriesRegistry& registry() noexcept override { return membership_.registry(); }
   [[nodiscard]] counters::Counters& counters() noexcept override { return counters_; }
   Status alive(channel::PeerId peer, std::uint16_t incarnation) override;

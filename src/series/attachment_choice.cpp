@@ -5,6 +5,7 @@
 
 #include "base/types.hpp"
 #include "layout/cover.hpp"
+#include "layout/type_handles.hpp"
 #include "series/attachment.hpp"
 
 namespace couplet::series {
@@ -66,8 +67,9 @@ Status Attachment::choose_field(std::size_t field, const std::optional<layout::B
   const std::string name = title_of(chosen);
   if (type >= 0 && type != described.type) {
     const TypeInfo* expected = find_type(type);
-    return fail(Code::type, "{} has elements of type {}, not {}", name, known->name,
-                expected == nullptr ? "that" : expected->name);
+    return expected == nullptr
+               ? fail(Code::type, "{}: {}; it has elements of type {}", name, layout::why_no_element(type), known->name)
+               : fail(Code::type, "{} has elements of type {}, not {}", name, known->name, expected->name);
   }
   if (options_.weights != nullptr) {
     COUPLET_TRY(choose_points(chosen));

@@ -67,6 +67,8 @@ class Environment {
   [[nodiscard]] virtual std::string peer_name(channel::PeerId peer) const = 0;
   // Returns the value of a setting, as Membership::setting; an empty text if it is not set.
   [[nodiscard]] virtual std::string setting(std::string_view key) const = 0;
+  // Returns the key of the setting whose value setting(key) returns: another one may count if that is not set.
+  [[nodiscard]] virtual std::string_view setting_read(std::string_view key) const { return key; }
   [[nodiscard]] virtual universe::SeriesRegistry& registry() noexcept = 0;
 
   // Returns ok while that incarnation of the process may still run, or peer_lost, with its name, if it has died or left

@@ -8,6 +8,7 @@
 
 #include "base/types.hpp"
 #include "layout/overlap.hpp"
+#include "layout/type_handles.hpp"
 #include "os/host.hpp"
 #include "series/collective.hpp"
 #include "series/slot_protocol.hpp"
@@ -41,7 +42,7 @@ Status check_field(const std::string& series, const FieldSpecification& field) {
   const std::string title = title_of(series, field);
   const TypeInfo* type = find_type(field.type);
   if (type == nullptr) {
-    return fail(Code::type, "{}: {} is no element type", title, field.type);
+    return fail(Code::type, "{}: {}", title, layout::why_no_element(field.type));
   }
   if (field.shape.empty() || field.shape.size() > layout::max_dimensions) {
     return fail(Code::shape, "{}: {} dimensions, 1 to {} are possible", title, field.shape.size(),
@@ -65,7 +66,8 @@ Status check_specification(const WriterSpecification& specification) {
   const auto& name = specification.name;
   const auto& fields = specification.fields;
   if (!is_name(name, longest_name)) {
-    return fail(Code::argument, "a series needs a name of 1 to {} bytes without control characters", longest_name);
+    return fail(Code::argument, "a series needs a name of 1 to {} bytes without control characters, not {} bytes{}",
+                longest_name, name.size(), name.size() > longest_name || name.empty() ? "" : " with such characters");
   }
   if (fields.empty() || fields.size() > wire::series_most_fields) {
     return fail(Code::limit, "series '{}': {} fields, 1 to {} are possible", name, fields.size(),
@@ -200,7 +202,8 @@ class SeriesSettings {
 
   template <typename Number>
   Status take(std::string_view key, Number& value) const {
-    const std::string text = environment_.setting(fmt::format("series.{}.{}", name_, key));
+    const std::string full_key = fmt::format("series.{}.{}", name_, key);
+    const std::string text = environment_.setting(full_key);
     if (text.empty()) {
       return {};
     }
@@ -210,7 +213,8 @@ class SeriesSettings {
       sound = sound && !std::isnan(value);
     }
     if (!sound) {
-      return fail(Code::config, "setting series.{}.{}: '{}' is not a number, or is out of range", name_, key, text);
+      return fail(Code::config, "setting {}: '{}' is not a number, or is out of range",
+                  environment_.setting_read(full_key), text);
     }
     return {};
   }

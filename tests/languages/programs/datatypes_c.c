@@ -146,6 +146,7 @@ static void misuse(void) {
   REQUIRE(couplet_type_free(&made) == COUPLET_ERROR_TYPE && made == -1);
   couplet_type element = COUPLET_DOUBLE;
   REQUIRE(couplet_type_free(&element) == COUPLET_ERROR_TYPE && element == COUPLET_DOUBLE);
+  REQUIRE(strstr(couplet_error_text(), "10 is an element type, which is not freed") != NULL);
   REQUIRE(couplet_type_extent(99, &lower, &extent) == COUPLET_ERROR_TYPE);
   CHECK(couplet_type_extent(COUPLET_INT16, &lower, &extent));
   REQUIRE(lower == 0 && extent == 2 && couplet_type_bytes(99) == 0);

@@ -27,5 +27,13 @@ TEST(TypeHandles, AnElementIsADatatypeToo) {
   EXPECT_FALSE(free_datatype(COUPLET_DOUBLE));
 }
 
+TEST(TypeHandles, WhatIsGivenForAnElementTypeIsCalledWhatItIs) {
+  const auto handle = keep_datatype(Datatype(*find_type(COUPLET_DOUBLE)));
+  ASSERT_TRUE(handle.ok());
+  EXPECT_EQ(why_no_element(*handle), fmt::format("{} is a datatype; an element type is needed here", *handle));
+  EXPECT_TRUE(free_datatype(*handle));
+  EXPECT_EQ(why_no_element(*handle), fmt::format("{} is no element type", *handle));
+}
+
 }  // namespace
 }  // namespace couplet::layout

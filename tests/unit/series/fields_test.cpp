@@ -103,6 +103,8 @@ TEST_F(Fields, AChoiceThatCannotBeIsNamed) {
   expect(Code::not_found, "no field 'vapour'; it has 'density', 'level'", {{"vapour"}});
   expect(Code::argument, "field 'level' is chosen twice", {{"level"}, {"level"}});
   expect(Code::type, "field 'level' has elements of type int32, not double", {{"level", std::nullopt, COUPLET_DOUBLE}});
+  expect(Code::type, "field 'level': 77 is no element type; it has elements of type int32",
+         {{"level", std::nullopt, 77}});
   expect(Code::shape, "field 'density': the reader's box", {{"density", box_of(0, 5, 0, 6)}});
   expect(Code::shape, "field 'density': the reader's box has 1 dimensions", {{"density", line(0, 4)}});
 }
