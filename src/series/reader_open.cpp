@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 #include "os/clock.hpp"
 #include "series/reader.hpp"
@@ -99,16 +101,17 @@ Status Reader::agree_on_choice(const Status& own, std::uint64_t deadline_ns) {
     return own;
   }
   COUPLET_TRY(agreement_.minimum(AgreementPoint::choice, own, bounds, deadline_ns));
+  constexpr std::array<std::string_view, values.size()> words = {
+      "every", "latest",
+      "torn",  "interval",
+      "name",  "the source points of their weights (a rank that wants no points gives weights without rows)"};
+  std::vector<std::string_view> unlike;
   for (std::size_t index = 0; index < values.size(); ++index) {
-    if (bounds[index] != ~bounds[index + values.size()]) {
-      return fail(
-          Code::mismatch,
-          "series '{}': the reader ranks differ in name, every, latest, torn, interval, or in the source points of "
-          "their weights (a rank that wants no points gives weights without rows)",
-          name_);
-    }
+    if (bounds[index] != ~bounds[index + values.size()]) unlike.push_back(words[index]);
   }
-  return {};
+  return unlike.empty()
+             ? Status()
+             : fail(Code::mismatch, "series '{}': the reader ranks differ in {}", name_, fmt::join(unlike, ", "));
 }
 
 // Makes next_ an attachment to the newest incarnation above newer_than, complete on all ranks, and returns the ordinal

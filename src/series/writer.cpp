@@ -72,8 +72,8 @@ Status Writer::claim_here(std::int64_t step) {
     return fail(Code::state, "series '{}' is closed: step {} cannot be written", name, step);
   }
   if (claim_) {
-    return fail(Code::state, "series '{}': step {} cannot be written while step {} is claimed and not published", name,
-                step, *claim_);
+    return fail(Code::state, "series '{}': step {} cannot be written while step {} is claimed: publish or abandon that",
+                name, step, *claim_);
   }
   if (ordinal_ > 0 && step <= last_step_) {
     return fail(Code::step, "series '{}': step {} does not come after step {}, which is written already", name, step,
