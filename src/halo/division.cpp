@@ -70,9 +70,24 @@ void search(Search& all, int dimension, std::int64_t left) {
   }
 }
 
+// If all numbers of blocks are given, no other division is possible.
+Status check_given_blocks(const GridTerms& terms, std::int32_t rank_count) {
+  std::int64_t count = 1;
+  for (int dimension = 0; dimension < terms.dimensions; ++dimension) {
+    const std::int64_t given = terms.blocks[static_cast<std::size_t>(dimension)];
+    if (given == 0 || __builtin_mul_overflow(count, given, &count)) return {};
+  }
+  if (count == rank_count) return {};
+  return fail(Code::argument,
+              "the number of blocks of the grid is {} ({}), and the number of ranks is {}; there must "
+              "be one block for each rank",
+              count, extents_of(terms, terms.blocks), rank_count);
+}
+
 }  // namespace
 
 Result<Places> choose_blocks(const GridTerms& terms, std::int32_t rank_count) {
+  COUPLET_TRY(check_given_blocks(terms, rank_count));
   Search all{.terms = terms};
   search(all, 0, rank_count);
   if (all.has_best) return all.best;

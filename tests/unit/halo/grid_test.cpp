@@ -99,6 +99,16 @@ TEST(Grid, RefusesBlocksThatDoNotFillIt) {
   EXPECT_NE(refusal(terms, 3).find("not how many"), std::string::npos);
 }
 
+// The error named as many blocks as ranks, and not as many as the grid has.
+TEST(Grid, WhoseBlocksAreGivenNeedsAsManyRanks) {
+  GridTerms terms{.dimensions = 2, .cells = {4, 4}, .blocks = {2, 1}};
+  EXPECT_EQ(refusal(terms, 1),
+            "the number of blocks of the grid is 2 (2 x 1), and the number of ranks is 1; there must be one block for "
+            "each rank");
+  terms.blocks = {1, 1};
+  EXPECT_NE(refusal(terms, 4).find("is 1 (1 x 1), and the number of ranks is 4"), std::string::npos);
+}
+
 TEST(Grid, TakesNoMemoryForEachOfManyBlocks) {
   constexpr std::int64_t many = std::int64_t{1} << 40U;
   const Grid grid = grid_of({.dimensions = 1, .cells = {many}}, INT32_MAX);
