@@ -423,5 +423,10 @@ Status create_group(couplet_universe& handle, const std::string& name, std::span
 inline Status given(const void* argument, const char* function, const char* name) {
   return argument != nullptr ? Status() : fail(Code::argument, "{}: {} is NULL", function, name);
 }
+// Returns an error if a text that must name something is NULL or empty.
+inline Status named(const char* text, const char* function, const char* name) {
+  COUPLET_TRY(given(text, function, name));
+  return *text != '\0' ? Status() : fail(Code::argument, "{}: {} is empty; it needs at least 1 byte", function, name);
+}
 
 }  // namespace couplet::capi

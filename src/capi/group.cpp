@@ -41,7 +41,7 @@ using couplet::Status;
 namespace capi = couplet::capi;
 
 Status check_names(const char* function, const char* name, const char* text, couplet_group** group) {
-  COUPLET_TRY(capi::given(text, function, name));
+  COUPLET_TRY(capi::named(text, function, name));
   return capi::given(group, function, "group");
 }
 

@@ -152,7 +152,7 @@ void couplet_task_expectation_init(couplet_task_expectation* expectation) {
 couplet_status couplet_tasks_open(couplet_universe* universe, const char* name, const couplet_tasks_options* options,
                                   couplet_tasks** tasks) {
   return capi::call(universe, "couplet_tasks_open", [&]() -> Status {
-    COUPLET_TRY(capi::given(name, "couplet_tasks_open", "name"));
+    COUPLET_TRY(capi::named(name, "couplet_tasks_open", "name"));
     COUPLET_TRY(capi::given(tasks, "couplet_tasks_open", "tasks"));
     COUPLET_TRY_VALUE(const auto wanted, capi::complete(options, couplet_tasks_options_init, "couplet_tasks_open"));
     auto made = std::make_unique<couplet_tasks>();

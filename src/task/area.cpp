@@ -48,6 +48,10 @@ layout::CopyPlan turned_round(layout::CopyPlan plan) {
   return plan;
 }
 
+Status only_for_its_owner(const std::string& title) {
+  return fail(Code::state, "{}: only the owner of an area with stamps calls begin and end", title);
+}
+
 }  // namespace
 
 const char* route_name(Route route) noexcept {
@@ -118,7 +122,7 @@ Status Area::unless_closed(Status status) const {
 Result<layout::CopyPlan> Area::plan(const Part& part) const {
   const std::size_t element_bytes = find_type(specification_.type)->element_bytes;
   if (part.box) {
-    COUPLET_TRY(layout::check_inside(*part.box, specification_.shape, title()));
+    COUPLET_TRY(layout::check_inside(*part.box, specification_.shape, title() + ": the box"));
     COUPLET_TRY(layout::box_bytes(*part.box, element_bytes).status());
     return layout::plan_copy(layout::whole(specification_.shape), *part.box, element_bytes);
   }
@@ -229,6 +233,21 @@ Status Area::enter_and_write(const layout::CopyPlan& plan, const std::byte* data
   return try_write(plan, data, stamp);
 }
 
+// Says which process has kept an attempt from its end until the timeout.
+Status Area::still_written() const {
+  const std::uint64_t mark = file_ ? wire::area_writer(header().stamp.load(std::memory_order_acquire)) : 0;
+  if (mark == 0) {
+    return fail(Code::timeout, "{}: other processes kept writing it until the timeout", title());
+  }
+  const channel::PeerId writer = wire::area_mark_rank(mark);
+  if (writer != owner_) {
+    return fail(Code::timeout, "{}: {} did not end its write until the timeout", title(),
+                areas_.mailbox_.environment().peer_name(writer));
+  }
+  return fail(Code::timeout, "{}: its owner did not end its write until the timeout; after begin it must call end",
+              title());
+}
+
 // Repeats the attempt until it returns another answer than not_yet. It sleeps on the stamp's word, and lets all other
 // work go on.
 Status Area::repeat(const std::function<Status()>& attempt, std::uint64_t deadline_ns) {
@@ -240,7 +259,7 @@ Status Area::repeat(const std::function<Status()>& attempt, std::uint64_t deadli
     }
     const std::uint64_t now = os::now_ns();
     if (now >= deadline_ns) {
-      return fail(Code::timeout, "{}: other processes kept writing it until the timeout", title());
+      return still_written();
     }
     auto& engine = areas_.mailbox_.environment().engine();
     engine.poll();
@@ -289,7 +308,7 @@ Status Area::write(const Part& part, const void* data, std::uint64_t deadline_ns
 Status Area::begin(std::uint64_t deadline_ns) {
   COUPLET_TRY(usable());
   if (!specification_.stamped || route_ != Route::own) {
-    return fail(Code::state, "{}: begin and end are for the owner of an area with stamps", title());
+    return only_for_its_owner(title());
   }
   if (writing_) {
     return fail(Code::state, "{}: begin was called already", title());
@@ -300,6 +319,9 @@ Status Area::begin(std::uint64_t deadline_ns) {
 }
 
 Status Area::end() {
+  if (!specification_.stamped || route_ != Route::own) {
+    return only_for_its_owner(title());
+  }
   if (!writing_) {
     return fail(Code::state, "{}: end without begin", title());
   }

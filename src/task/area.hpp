@@ -91,6 +91,7 @@ class Area {
   Status lock();
   void unlock();
   Status served(const Part& part, std::byte* out, const std::byte* in, std::uint64_t deadline_ns, std::uint64_t* stamp);
+  [[nodiscard]] Status still_written() const;
   Status repeat(const std::function<Status()>& attempt, std::uint64_t deadline_ns);
 
   Areas& areas_;

@@ -9,6 +9,7 @@
 
 #include "base/swap.hpp"
 #include "base/types.hpp"
+#include "layout/type_handles.hpp"
 #include "os/clock.hpp"
 #include "os/directory.hpp"
 #include "os/process_memory.hpp"
@@ -70,15 +71,15 @@ std::string file_prefix(channel::PeerId owner) {
 
 Status check(const AreaSpecification& wanted) {
   if (wanted.name.empty() || wanted.name.size() > longest_name) {
-    return fail(Code::argument, "an area needs a name of 1 to {} bytes", longest_name);
+    return fail(Code::argument, "an area needs a name of 1 to {} bytes, not {}", longest_name, wanted.name.size());
   }
   if (find_type(wanted.type) == nullptr) {
-    return fail(Code::type, "area '{}': {} is no element type", wanted.name, wanted.type);
+    return fail(Code::type, "area '{}': {}", wanted.name, layout::why_no_element(wanted.type));
   }
   if (wanted.shape.empty() || wanted.shape.size() > layout::max_dimensions ||
       std::any_of(wanted.shape.begin(), wanted.shape.end(), [](std::int64_t extent) { return extent < 0; })) {
-    return fail(Code::shape, "area '{}': 1 to {} extents, none negative, are needed", wanted.name,
-                layout::max_dimensions);
+    return fail(Code::shape, "area '{}': its shape is ({}); 1 to {} extents, none negative, are needed", wanted.name,
+                fmt::join(wanted.shape, ", "), layout::max_dimensions);
   }
   const auto bytes = layout::box_bytes(layout::whole(wanted.shape), find_type(wanted.type)->element_bytes);
   return bytes ? Status() : bytes.status().within(fmt::format("area '{}'", wanted.name));
@@ -190,7 +191,7 @@ void Areas::asked(channel::PeerId source, const TaskMessage& message) {
 
 Result<std::unique_ptr<Area>> Areas::open(const std::string& name, channel::PeerId owner, std::uint64_t deadline_ns) {
   if (name.empty() || name.size() > longest_name) {
-    return fail(Code::argument, "an area has a name of 1 to {} bytes", longest_name);
+    return fail(Code::argument, "an area has a name of 1 to {} bytes, not {}", longest_name, name.size());
   }
   TaskMessage ask;
   ask.kind = TaskMessageKind::ask;
@@ -198,6 +199,9 @@ Result<std::unique_ptr<Area>> Areas::open(const std::string& name, channel::Peer
   auto answer = call(owner, ask, deadline_ns);
   if (answer.code() == Code::peer_lost && !mailbox_.environment().gone(owner)) {
     answer = call(owner, std::move(ask), deadline_ns);  // that was an earlier life of the owner
+  }
+  if (answer.code() == Code::peer_lost) {
+    return answer.status().within(fmt::format("area '{}'", name));
   }
   COUPLET_TRY_VALUE(const TaskMessage described, std::move(answer));
   const std::string owner_name = mailbox_.environment().peer_name(owner);

@@ -21,6 +21,12 @@ void call_back_workers(Mailbox& mailbox, std::uint64_t space) {
   }
 }
 
+Status not_in_hand(const std::string& name, std::uint64_t id) {
+  return fail(Code::state,
+              "tasks '{}': task {} is not in hand; a task that next has given is dispatched or completed once", name,
+              id);
+}
+
 }  // namespace
 
 Coupler::Coupler(Mailbox& mailbox, std::string name, CouplerOptions options)
@@ -152,7 +158,7 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
 Status Coupler::dispatch(std::uint64_t id, std::int32_t worker, const Content& content) {
   Entry* entry = held(id);
   if (entry == nullptr) {
-    return fail(Code::argument, "tasks '{}': the coupler has no task {} to dispatch or to complete", name_, id);
+    return not_in_hand(name_, id);
   }
   COUPLET_TRY(check_content(content, worker, fmt::format("tasks '{}', task {}", name_, id)));
   COUPLET_TRY(find_workers(worker));
@@ -166,7 +172,7 @@ Status Coupler::dispatch(std::uint64_t id, std::int32_t worker, const Content& c
 
 Status Coupler::dispatch(std::uint64_t id, std::int32_t worker) {
   if (held(id) == nullptr) {
-    return fail(Code::argument, "tasks '{}': the coupler has no task {} to dispatch or to complete", name_, id);
+    return not_in_hand(name_, id);
   }
   COUPLET_TRY(enqueue(entries_.find(id), worker));
   pump();
@@ -175,7 +181,7 @@ Status Coupler::dispatch(std::uint64_t id, std::int32_t worker) {
 
 Status Coupler::complete(std::uint64_t id, const Status& outcome) {
   if (held(id) == nullptr) {
-    return fail(Code::argument, "tasks '{}': the coupler has no task {} to dispatch or to complete", name_, id);
+    return not_in_hand(name_, id);
   }
   finish(id, outcome);
   pump();
@@ -223,12 +229,12 @@ Status Coupler::close() {
   const std::string self = mailbox_.environment().peer_name(mailbox_.environment().self());
   for (auto& [source, message] : parked_) {
     answer(source, TaskMessageKind::taken, message.number,
-           fail(Code::peer_lost, "{} no longer dispatches tasks", self));
+           fail(Code::peer_lost, "tasks '{}': {} no longer dispatches them", name_, self));
   }
   parked_.clear();
   while (!entries_.empty()) {
     finish(entries_.begin()->first,
-           fail(Code::peer_lost, "{}, the coupler, has closed before the task was done", self));
+           fail(Code::peer_lost, "tasks '{}': {}, the coupler, has closed before the task was done", name_, self));
   }
   say_end();
   std::set<channel::PeerId> workers;

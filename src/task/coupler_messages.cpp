@@ -105,7 +105,7 @@ Status Coupler::find_workers(std::int32_t worker) const {
 
 Status Coupler::enqueue(Entries::iterator entry, std::int32_t worker) {
   if (worker < any_worker) {
-    return fail(Code::argument, "tasks '{}': {} is no worker id", name_, worker);
+    return check_worker(worker, fmt::format("tasks '{}'", name_));
   }
   worker_ranks_.look_for_returned(mailbox_.environment());
   COUPLET_TRY(find_workers(worker));

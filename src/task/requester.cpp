@@ -203,8 +203,9 @@ Status Requester::close() {
     const Status sent = mailbox_.send(coupler, message);
     if (!sent.ok() && !mailbox_.environment().gone(coupler)) {  // one that is gone need not know
       untold = sent.within(
-          fmt::format("tasks '{}': {} is not told that this rank has closed them, and waits until it leaves", name_,
-                      mailbox_.environment().peer_name(coupler)));
+          fmt::format("tasks '{}': {} is not told that this rank has closed them, and will wait until this rank leaves "
+                      "the universe",
+                      name_, mailbox_.environment().peer_name(coupler)));
     }
   }
   mailbox_.forget(space_);

@@ -2,6 +2,7 @@
 
 #include "base/swap.hpp"
 #include "base/types.hpp"
+#include "layout/type_handles.hpp"
 #include "wire/message.hpp"
 
 namespace couplet::task {
@@ -9,7 +10,7 @@ namespace couplet::task {
 Status check_content(const Content& content, std::int32_t worker, std::string_view what) {
   const TypeInfo* type = find_type(content.type);
   if (type == nullptr) {
-    return fail(Code::type, "{}: {} is no element type", what, content.type);
+    return fail(Code::type, "{}: {}", what, layout::why_no_element(content.type));
   }
   if (content.parameters.size() > most_parameters) {
     return fail(Code::limit, "{}: {} parameters are given, at most {} are possible", what, content.parameters.size(),
@@ -25,10 +26,13 @@ Status check_content(const Content& content, std::int32_t worker, std::string_vi
         "a series or an area",
         what, content.count, type->element_bytes, wire::largest_task_message_payload);
   }
-  if (worker < any_worker) {
-    return fail(Code::argument, "{}: {} is not a worker id", what, worker);
-  }
-  return {};
+  return check_worker(worker, what);
+}
+
+Status check_worker(std::int32_t worker, std::string_view what) {
+  return worker >= any_worker
+             ? Status()
+             : fail(Code::argument, "{}: {} is no worker id; they are numbers from 0 on", what, worker);
 }
 
 void set_content(wire::TaskMessage& message, const Content& content) {
@@ -61,7 +65,8 @@ Status check_expectation(const Incoming& incoming, const Expectation& expected) 
   if (expected.type >= 0 && expected.type != incoming.type && (incoming.count > 0 || expected.count > 0)) {
     const TypeInfo* wanted = find_type(expected.type);
     return fail(Code::type, "the request's payload has elements of type {}, the worker expects {}",
-                find_type(incoming.type)->name, wanted == nullptr ? "another" : wanted->name);
+                find_type(incoming.type)->name,
+                wanted == nullptr ? layout::why_no_element(expected.type) : std::string(wanted->name));
   }
   if (expected.count >= 0 && static_cast<std::uint64_t>(expected.count) != incoming.count) {
     return fail(Code::shape, "the request's payload has {} elements, the worker expects {}", incoming.count,

@@ -27,6 +27,8 @@ struct Content {
 // Returns type, or argument if there are too many parameters, the payload has no memory, or the worker id is out of
 // range.
 [[nodiscard]] Status check_content(const Content& content, std::int32_t worker, std::string_view what);
+// Returns argument unless it is any_worker or may be a worker id.
+[[nodiscard]] Status check_worker(std::int32_t worker, std::string_view what);
 void set_content(wire::TaskMessage& message, const Content& content);
 // Converts the payload to this host's byte order.
 void own_byte_order(wire::TaskMessage& message);

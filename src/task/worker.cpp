@@ -55,9 +55,7 @@ Status Worker::join_group(const WorkerOptions& options) {
     return fail(Code::argument, "tasks '{}': program '{}' has {} ranks, which cannot be divided into groups of {}",
                 name_, own->name, own->size, options.group_size);
   }
-  if (options.id < any_worker) {
-    return fail(Code::argument, "tasks '{}': {} is no worker id", name_, options.id);
-  }
+  COUPLET_TRY(check_worker(options.id, fmt::format("tasks '{}'", name_)));
   const std::int32_t index = (static_cast<std::int32_t>(environment.self()) - own->first_rank) / size;
   for (std::int32_t rank = 0; rank < size; ++rank) {
     ranks_.push_back(own->first_rank + index * size + rank);

@@ -144,7 +144,7 @@ def test_a_requester_without_descriptors_is_told_that_nobody_heard_it_close(trio
     coupler.get("c = universe.coupler('t', workers='worker')")
     requester.get("r = universe.requester('t')")
     with no_descriptor_left(requester):
-        requester.refused("r.close()", "LIMIT", "program 'coupler' rank 0", "waits until it leaves")
+        requester.refused("r.close()", "LIMIT", "program 'coupler' rank 0", "until this rank leaves the universe")
     coupler.say("c.run(timeout=60)")
     requester.leave(worker)
     assert coupler.hear() == "is True"

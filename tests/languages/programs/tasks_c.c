@@ -128,7 +128,7 @@ static void dispatch(couplet_tasks* tasks, const couplet_task_info* info) {
 static void couple(void) {
   couplet_tasks* tasks = open_tasks(COUPLET_TASKS_COUPLER);
   couplet_task_info info = {.struct_bytes = sizeof info};
-  REQUIRE(couplet_tasks_dispatch(tasks, 99, 40, NULL, 0, NULL, 0, COUPLET_BYTE) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(couplet_tasks_dispatch(tasks, 99, 40, NULL, 0, NULL, 0, COUPLET_BYTE) == COUPLET_ERROR_STATE);
   int taken = 0;
   for (;;) {
     const couplet_status status = couplet_tasks_next(tasks, NULL, 30, &info);

@@ -182,7 +182,9 @@ TEST(Area, AWriterWhoDiedIsNamedAndTheNextTakesOver) {
       image.stamp = wire::area_stamp(5, wire::area_mark(2, 0));  // rank 2 writes for the sixth time
       std::int32_t data[] = {1, 2, 3};
       const Part whole{std::nullopt, 0, 3};
-      EXPECT_EQ((*area)->read(whole, data, os::deadline_after(0.01), nullptr).code(), Code::timeout);
+      const Status late = (*area)->read(whole, data, os::deadline_after(0.01), nullptr);
+      EXPECT_EQ(late.code(), Code::timeout);
+      EXPECT_NE(late.text().find("rank 2 did not end its write until the timeout"), std::string::npos) << late.text();
       EXPECT_EQ((*area)->write(whole, data, os::deadline_after(0.01), nullptr).code(), Code::timeout);
       rank.environment.gone_ = 2;
       const Status status = (*area)->read(whole, data, soon(), nullptr);
@@ -194,6 +196,37 @@ TEST(Area, AWriterWhoDiedIsNamedAndTheNextTakesOver) {
       EXPECT_TRUE((*area)->read(whole, data, soon(), nullptr).ok());
       done = true;
     }
+  });
+}
+
+// The error said that other processes kept writing it.
+TEST(Area, AnOwnerThatHasNotCalledEndIsNamed) {
+  std::atomic<int> stage{0};
+  run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.mailbox);
+    if (program == "owner") {
+      auto area = areas.create({"field", COUPLET_INT32, {3}, nullptr, true});
+      ASSERT_TRUE(area) << area.status().text();
+      ASSERT_TRUE((*area)->begin(soon()).ok());
+      stage = 1;
+      while (stage < 2) {
+        rank.party.engine->poll();
+      }
+      return;
+    }
+    auto area = areas.open("field", 0, soon());
+    ASSERT_TRUE(area) << area.status().text();
+    while (stage < 1) {
+      std::this_thread::yield();
+    }
+    std::int32_t data[] = {1, 2, 3};
+    const Status late = (*area)->read({std::nullopt, 0, 3}, data, os::deadline_after(0.01), nullptr);
+    EXPECT_EQ(late.code(), Code::timeout);
+    EXPECT_NE(late.text().find("its owner did not end its write until the timeout"), std::string::npos) << late.text();
+    const Status ended = (*area)->end();
+    EXPECT_EQ(ended.code(), Code::state);
+    EXPECT_NE(ended.text().find("only the owner"), std::string::npos) << ended.text();
+    stage = 2;
   });
 }
 

@@ -93,7 +93,7 @@ TEST(Tasks, ACouplerOfTheUsersSeesEachRequestAndMayChangeIt) {
           EXPECT_EQ(coupler->dispatch(task.id, 9, {changed}).code(), Code::not_found);
         }
         ASSERT_FINE(coupler->dispatch(task.id, 2, {changed}));
-        EXPECT_EQ(coupler->dispatch(task.id, 2, {changed}).code(), Code::argument);
+        EXPECT_EQ(coupler->dispatch(task.id, 2, {changed}).code(), Code::state);
       }
       EXPECT_EQ(status.code(), Code::end) << status.text();
     } else {
@@ -419,13 +419,18 @@ TEST(Tasks, MisuseIsAnError) {
       EXPECT_EQ(Requester::open(rank.mailbox, "t", "coupler").code(), Code::exists);
       EXPECT_EQ(tasks->submit(2, {{}, nullptr, 3, COUPLET_DOUBLE}, soon(), nullptr).code(), Code::argument);
       EXPECT_EQ(tasks->submit(2, {{}, nullptr, 0, 99}, soon(), nullptr).code(), Code::type);
+      EXPECT_EQ(tasks->submit(-9, {}, soon(), nullptr).text(),
+                "tasks 't': -9 is no worker id; they are numbers from 0 on");
       const std::vector<std::int64_t> many(most_parameters + 1);
       EXPECT_EQ(tasks->submit(2, {many}, soon(), nullptr).code(), Code::limit);
       ASSERT_FINE(tasks->close());
       EXPECT_EQ(tasks->submit(2, {}, soon(), nullptr).code(), Code::state);
     } else if (program == "coupler") {
       EXPECT_EQ(Coupler::open(rank.mailbox, "t", "coupler", {}).code(), Code::argument);
-      ASSERT_FINE(open_coupler(rank)->run(soon()));
+      auto coupler = open_coupler(rank);
+      EXPECT_EQ(coupler->complete(7, {}).code(), Code::state);
+      EXPECT_EQ(coupler->dispatch(7, 2).code(), Code::state);
+      ASSERT_FINE(coupler->run(soon()));
       // Workers may come after the end, and here no membership would report that this rank has left.
       while (ended < 3) {
         rank.party.engine->poll();
