@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "message/absence.hpp"
 #include "message/message.hpp"
@@ -45,6 +48,25 @@ std::uint64_t awaited_offers(const Flow& flow) noexcept {
     count += one->sending && one->stage == Stage::offered && !is_given_up ? 1 : 0;
   }
   return count;
+}
+
+// Names the peers to which something was sent that has not gone, and says how many sends are not complete.
+std::string what_is_unsent(const auto& flows, channel::PeerId self) {
+  constexpr std::size_t max_named = 3;
+  std::vector<std::string_view> names;
+  std::uint64_t sends = 0;
+  for (const auto& flow : flows) {
+    if (flow == nullptr || flow->channel == nullptr || flow->peer == self) continue;
+    const std::uint64_t sends_before = sends;
+    for (const Request* one = flow->active.first(); one != nullptr; one = RequestChain::after(*one)) {
+      sends += one->sending && (one->context & internal_context) == 0 ? 1 : 0;
+    }
+    if (sends > sends_before || flow->channel->sending()) names.emplace_back(flow->channel->peer_name());
+  }
+  const std::size_t named = std::min(names.size(), max_named);
+  const std::string others = names.size() > named ? fmt::format(" and {} others", names.size() - named) : "";
+  return fmt::format("what was sent to {}{} to go (sends that are not complete: {})",
+                     fmt::join(std::span(names).first(named), ", "), others, sends);
 }
 
 // Gives a request back that is done, and returns its result.
@@ -263,7 +285,7 @@ Status Messenger::flush(engine::PeerPatience& patience) {
   for (std::uint64_t left = offered(); !flushed(); left = offered()) {
     // A peer that reads an offered message from this process's memory takes it, though no byte goes to it.
     const auto moved = [&] { return flushed() || offered() < left; };
-    status = patience.wait(*waiting_.engine(), moved, [] { return std::string("what was sent to go"); });
+    status = patience.wait(*waiting_.engine(), moved, [this] { return what_is_unsent(peers_.all(), peers_.self()); });
     if (!status.ok()) break;
     patience.renew();
   }

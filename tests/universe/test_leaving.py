@@ -174,6 +174,18 @@ def test_leaving_waits_for_sends_that_are_not_complete_and_counts_those_that_sta
     second.leave()
 
 
+def test_leaving_names_the_process_that_has_not_come(make_world: Callable[..., World]) -> None:
+    """Fault: the error named neither the process nor how many sends were not complete."""
+    world = make_world("guest:1,late:1?")
+    guest = Guest(world, "guest", 0, 1).ready()
+    guest.get("many = [universe.group.Isend(np.zeros(9), 1) for number in range(3)]")
+    guest.begin_to_leave()
+    output, errors = guest.process.communicate(timeout=WATCHDOG_S)
+    said = output + errors
+    assert "what was sent to program 'late' rank 0" in said, said
+    assert "(sends that are not complete: 3); for 5 s no peer has taken anything" in said, said
+
+
 @pytest.mark.parametrize("link", ["shm", "tcp"])
 def test_leaving_tells_of_a_send_that_has_failed_and_that_nobody_has_waited_for(
     make_world: Callable[..., World], link: str
