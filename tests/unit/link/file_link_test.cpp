@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -198,6 +199,21 @@ TEST(FileLink, AnErrorOfTheDeviceIsNamed) {
   EXPECT_EQ(sending.push(*pair.dialer), -1);
   EXPECT_EQ(pair.dialer->failure().code(), Code::system);
   EXPECT_THAT(pair.dialer->failure().text(), HasSubstr("Input/output error"));
+}
+
+TEST(FileLink, ALimitOfTheSizeOfFilesIsNoSpace) {
+  FilePair pair(quick());
+  Sending sending;
+  sending.begin(0, 10);
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  struct rlimit small = before;
+  small.rlim_cur = 1;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_EQ(sending.push(*pair.dialer), -1);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(pair.dialer->failure().code(), Code::no_space);
+  EXPECT_THAT(pair.dialer->failure().text(), HasSubstr("RLIMIT_FSIZE"));
 }
 
 TEST(FileLink, AVanishedDirectoryIsNamedOnBothSides) {
