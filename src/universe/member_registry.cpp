@@ -14,10 +14,10 @@ constexpr std::uint64_t answer_grace_ns = 5'000'000'000;
 constexpr std::uint64_t seldom_ns = 500'000'000;
 // How long a call waits at most for a hub that is away and answers a dial.
 constexpr std::uint64_t max_wait_for_return_ns = 200'000'000;
-// The share of the time since the last such call that one waits for it: a call that would fail, and one that has done
-// its work.
-constexpr std::uint64_t share_of_a_failure = 10;
-constexpr std::uint64_t share_between_steps = 50;
+// A call waits for the hub for at most the time since the last such call, divided by this number: a call that needs the
+// hub and would fail without it, and one that has done its work without the hub.
+constexpr std::uint64_t divisor_for_a_failure = 10;
+constexpr std::uint64_t divisor_between_steps = 50;
 
 // Of the questions about newer incarnations of a series; a name has no such character.
 std::string key_of(const std::string& series) {
@@ -26,7 +26,7 @@ std::string key_of(const std::string& series) {
 
 }  // namespace
 
-// If the hub is away and answers a dial, a call waits until it has taken this process back: for at most a share of the
+// If the hub is away and answers a dial, a call waits until it has taken this process back: for at most a part of the
 // time since the last such call, so that a hub that does not answer costs little.
 bool Member::catch_up(CatchUp extent) {
   const bool may_wait = engine_ != nullptr && !engine_->is_polling() && !left_ && complete_;
@@ -34,8 +34,8 @@ bool Member::catch_up(CatchUp extent) {
   const auto now = os::now_ns();
   const auto since_ns = extent != CatchUp::read ? redial_.since_last_call(now) : 0;
   if (extent != CatchUp::read && may_wait && !hub_status_.ok()) {
-    const auto share = extent == CatchUp::ask ? share_of_a_failure : share_between_steps;
-    const auto patience_ns = std::min(since_ns / share, max_wait_for_return_ns);
+    const auto divisor = extent == CatchUp::ask ? divisor_for_a_failure : divisor_between_steps;
+    const auto patience_ns = std::min(since_ns / divisor, max_wait_for_return_ns);
     if (since_ns >= seldom_ns) {
       redial_.hurry();
     }

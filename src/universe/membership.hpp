@@ -124,12 +124,12 @@ class Membership {
   virtual Status alive(channel::PeerId id, std::uint16_t incarnation) = 0;
   // Reads what the hub has sent, and waits for it, unless a poll has called this:
   // CatchUp::come_back: if the hub is away and answers again, for at most a fiftieth of the time since the last such
-  // wait, and 200 ms. For calls that do not wait otherwise: a process that makes one each minute would need a minute
-  // for each message of the handshake.
+  // wait, and for at most 200 ms. For calls that do not wait otherwise: a process that makes one each minute would need
+  // a minute for each message of the handshake.
   // CatchUp::ask: for at most a second, until this process knows all that the hub knew at the time of the call. If the
-  // hub is away, it waits as above, for at most a tenth of the time and 200 ms. Ask before a call fails because of a
-  // peer that is gone: the peer may be back, and a third process, which knew this earlier, may have sent the message
-  // that led to the call.
+  // hub is away, it waits as above, for at most a tenth of the time and at most 200 ms. Ask before a call fails
+  // because of a peer that is gone: the peer may be back, and a third process, which knew this earlier, may have sent
+  // the message that led to the call.
   // Returns true if the handlers of on_lost have not been told of all losses yet.
   virtual bool catch_up(CatchUp extent) = 0;
   // Says goodbye to the hub. The slots of a writer stay as long as docs/formats/series.md says.
