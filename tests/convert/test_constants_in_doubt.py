@@ -98,6 +98,24 @@ def test_what_cannot_be_decided_names_the_call_that_stays(convert_text) -> None:
     ]
 
 
+def test_a_status_of_both_is_named_with_both_calls(convert_text) -> None:
+    """Fault: the place at which the variable is copied was said to be converted, and to stay MPI."""
+    copied = "  rank = st.MPI_SOURCE;\n  if (rank == MPI_PROC_NULL) x = 1;\n"
+    _, problems, _ = convert_text("p.c", C + RECEIVES + copied + KEPT.replace("MPI_STATUS_IGNORE", "&st") + "}\n")
+    assert (
+        "6: MPI_PROC_NULL: 'st', from which 'rank' is copied, is filled by MPI_Recv at 4, which is to be converted, "
+        "and by MPI_Recv at 7, which stays MPI (its communicator 'other' does); use a status for each"
+    ) in problems
+
+
+def test_a_call_with_a_problem_of_its_own_is_not_called_converted(convert_text) -> None:
+    """Fault: the report said of one call that it is converted, and that it is not."""
+    lines = "  MPI_Send(&x, 1, MPI_LONG_DOUBLE, rank, 1, MPI_COMM_WORLD);\n"
+    kept = "  MPI_Send(&x, 1, MPI_INT, rank, 1, other);\n  if (rank == MPI_PROC_NULL) x = 1;\n"
+    _, problems, _ = convert_text("p.c", C + lines + kept + "}\n")
+    assert any("'rank' is used with MPI_Send at 4, which is to be converted, and with" in each for each in problems)
+
+
 def test_a_datatype_that_a_call_of_mpi_alone_takes(convert_text) -> None:
     """MPI_File_write is none of the calls that Couplet has, so that the variable it takes stays MPI's."""
     lines = "  MPI_Datatype t = MPI_INT; MPI_File file;\n  MPI_File_write(file, &x, 1, t, MPI_STATUS_IGNORE);\n"

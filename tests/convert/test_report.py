@@ -368,3 +368,12 @@ def test_mistakes_in_what_is_given(tmp_path: Path, words: list[str], text: str) 
     (tmp_path / "a.c").write_text("#include <mpi.h>\n")
     done = subprocess.run([COUPLET, "convert", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and text in done.stderr, done
+
+
+@pytest.mark.parametrize(("without_mpi", "call"), [(True, "couplet_ported_init"), (False, "couplet_ported_join")])
+def test_a_program_without_mpi_init_is_told_what_to_call(convert_text, without_mpi: bool, call: str) -> None:
+    """Fault: without MPI, the note named the call for programs that keep MPI."""
+    text = "#include <mpi.h>\nvoid f(void) { MPI_Barrier(MPI_COMM_WORLD); }\n"
+    _, problems, notes = convert_text("p.c", text, without_mpi=without_mpi)
+    assert problems == []
+    assert notes == [f"1: MPI_Init: it is in none of the files; call {call} where the program begins"]

@@ -100,5 +100,6 @@ def _note(decision: Decision, facts: Facts) -> None:
             where = str(call.source.path)
             decision.notes.append(Finding(where, call.line, call.written, "in an OpenMP region: threads take turns"))
     if chosen and not any(call.name in ("mpi_init", "mpi_init_thread") for call in facts.calls):
-        text = "MPI_Init is in none of the files; call couplet_ported_join where the program begins"
-        decision.notes.append(Finding(str(chosen[0].source.path), chosen[0].line, chosen[0].written, text))
+        name = "couplet_ported_init" if decision.options.without_mpi else "couplet_ported_join"
+        text = f"it is in none of the files; call {name} where the program begins"
+        decision.notes.append(Finding(str(chosen[0].source.path), 1, "MPI_Init", text))

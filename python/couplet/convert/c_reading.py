@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from couplet.convert.calls import C_CONSTANTS, C_PROCESS_CONSTANTS, ROLES
-from couplet.convert.model import Argument, Call, Constant, Facts, Finding, Passed, Symbol, Use
+from couplet.convert.model import Argument, Call, Constant, Facts, Finding, Passed, Symbol
 from couplet.convert.parsing import parser_for, walk
 from couplet.convert.regions import parallel_regions
 from couplet.convert.source import Source
@@ -324,9 +324,8 @@ class CReader:
         if first is not None and second is not None:
             first.unite(second)
         status = self._status_of_field(right, source, scope)
-        if first is not None and status is not None and right is not None:
-            use = Use(self.text(right, source), str(source.path), source.line_of(right))
-            self.facts.copied_fields.append((first, status, use))
+        if first is not None and status is not None:
+            self.facts.copied_fields.append((first, status))
 
     def _unite_elements(self, declarator: Node, source: Source, scope: _Scope) -> None:
         """MPI_Datatype types[2] = {a, b}: the elements are of the kind of the array."""

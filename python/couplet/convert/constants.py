@@ -38,6 +38,8 @@ class Constants:
     def __init__(self, facts: Facts, kept: list[tuple[Call, Use]], without_mpi: bool) -> None:
         self.chosen = [call for call in facts.calls if call.chosen and call.name in ROLES]
         self.kept = kept
+        # The calls that were to be converted and have a problem of their own.
+        self.refused = {(call.written, str(call.source.path), call.line) for call in facts.calls if call.problem}
         self.without_mpi = without_mpi
 
     def converts(self, constant: Constant) -> bool | None:
@@ -73,12 +75,23 @@ class Constants:
                 return chosen, kept
         return [], []
 
+    def _is_refused(self, use: Use) -> bool:
+        return (use.call, use.path, use.line) in self.refused
+
     def doubt(self, constant: Constant) -> str:
         """Says why it cannot be decided whether a constant becomes Couplet's, and what to do."""
         symbol = constant.symbol
         if symbol is not None and symbol.is_mixed:
-            ours, theirs = symbol.root().uses["couplet"][0], symbol.root().uses["mpi"][0]
-            first = f"{ours.call} at {ours.place}, which is converted" if ours.line else "calls that are converted"
+            uses = symbol.root().uses
+            ours = next((use for use in uses["couplet"] if not self._is_refused(use)), uses["couplet"][0])
+            theirs = uses["mpi"][0]
+            how = "is to be converted" if self._is_refused(ours) else "is converted"
+            first = f"{ours.call} at {ours.place}, which {how}" if ours.line else "calls that are converted"
+            if ours.status and ours.status == theirs.status:
+                return (
+                    f"'{ours.status}', from which '{symbol.name}' is copied, is filled by {first}, and by "
+                    f"{theirs.call} at {theirs.place}, which stays MPI{theirs.because('does')}; use a status for each"
+                )
             return (
                 f"'{symbol.name}' is used with {first}, and with {theirs.call} at {theirs.place}, which stays MPI"
                 f"{theirs.because('does')}; use a variable for each"

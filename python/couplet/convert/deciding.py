@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from couplet.convert.calls import (
     C_CONSTANTS,
     FORTRAN_CONSTANTS,
@@ -207,10 +209,10 @@ class Decision:
 
     def _follow_fields(self) -> None:
         """A number that is assigned from a status has the constants of the calls that fill the status."""
-        for symbol, status, use in self.facts.copied_fields:
+        for symbol, status in self.facts.copied_fields:
             for side, uses in status.root().uses.items():
                 if uses:
-                    self._mark(symbol, side, use)
+                    self._mark(symbol, side, replace(uses[0], status=status.name))
 
     def _use(self, call: Call) -> Use:
         return Use(call.written, str(call.source.path), call.line)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from couplet.convert.calls import FORTRAN_CONSTANTS, FORTRAN_PROCESS_CONSTANTS, ROLES
-from couplet.convert.model import Argument, Call, Constant, Facts, Finding, Passed, Symbol, Use
+from couplet.convert.model import Argument, Call, Constant, Facts, Finding, Passed, Symbol
 from couplet.convert.parsing import walk
 from couplet.convert.regions import parallel_regions
 from couplet.convert.source import Source
@@ -259,9 +259,8 @@ class FortranReader:
     def _unite(self, left: Node | None, right: Node | None) -> None:
         first, second = self.symbol_of(left), self.symbol_of(right)
         status = self._status_of_field(right)
-        if first is not None and status is not None and right is not None:
-            use = Use(self.text(right), str(self.source.path), self.source.line_of(right))
-            self.facts.copied_fields.append((first, status, use))
+        if first is not None and status is not None:
+            self.facts.copied_fields.append((first, status))
             return
         if right is not None and right.type == "call_expression":
             name = self.text(right.children[0]).lower().rpartition("%")[2].strip()

@@ -106,6 +106,7 @@ class Use:
     path: str
     line: int
     cause: str = ""  # what makes the call stay MPI, such as its communicator
+    status: str = ""  # the status that the call fills, if the symbol is copied from that
 
     @property
     def place(self) -> str:
@@ -190,6 +191,6 @@ class Facts:
     aliases: dict[str, set[str]] = field(default_factory=dict)  # generic names and bindings, and their procedures
     symbols: list[Symbol] = field(default_factory=list)
     read_statuses: list[tuple[Source, Node, Symbol]] = field(default_factory=list)  # fields of a status
-    copied_fields: list[tuple[Symbol, Symbol, Use]] = field(default_factory=list)  # a variable, the status, and where
+    copied_fields: list[tuple[Symbol, Symbol]] = field(default_factory=list)  # a variable, and the status
     problems: list[Finding] = field(default_factory=list)
     notes: list[Finding] = field(default_factory=list)
