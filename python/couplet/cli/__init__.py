@@ -158,6 +158,11 @@ def check(file: File = Path("coupled.toml")) -> None:
     print(f"{file}: no mistakes")
 
 
+def _wide_console() -> Console:
+    """Returns a console. A line that another program reads is not broken, so that a search in it finds its words."""
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200)
+
+
 @app.command()
 def watch(
     run_dir: RunDirectory = None,
@@ -167,7 +172,7 @@ def watch(
     """Show a live table of the universes that run on this node, from their counters, without disturbing them."""
     from couplet.cli.watch import watch as watch_node
 
-    raise typer.Exit(watch_node(Console(), run_dir, once, interval))
+    raise typer.Exit(watch_node(_wide_console(), run_dir, once, interval))
 
 
 @app.command()
@@ -177,9 +182,7 @@ def explain(
     """Show what this node and this environment offer: cores, shared memory, launchers, and variables that are set."""
     from couplet.cli.explain import explain as explain_node
 
-    # A line that another program reads is not broken, so that a search in it finds what it looks for.
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200
-    raise typer.Exit(explain_node(Console(width=width), run_dir))
+    raise typer.Exit(explain_node(_wide_console(), run_dir))
 
 
 def _become(name: str, arguments: list[str]) -> None:
