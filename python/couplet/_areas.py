@@ -80,13 +80,14 @@ class Area(Closing):
 
     def read_elements(self, offset: int, count: int, *, timeout: float | None = None) -> NDArray[Any]:
         """Reads `count` elements into a new array, beginning with element `offset` in C order."""
-        offset = count_of(offset, "offset", "read_elements")
-        count = count_of(count, "count", "read_elements")
+        where = f"read_elements: area '{self._name}'"
+        offset = count_of(offset, "offset", where)
+        count = count_of(count, "count", where)
         return self._handle.read_elements(offset, count, seconds(timeout, "timeout", "read_elements"))[0]
 
     def write_elements(self, array: Any, offset: int, *, timeout: float | None = None) -> int:
         """Writes the elements of the array, beginning with element `offset` in C order. Returns as `write` does."""
-        offset = count_of(offset, "offset", "write_elements")
+        offset = count_of(offset, "offset", f"write_elements: area '{self._name}'")
         wait_s = seconds(timeout, "timeout", "write_elements")
         if array is None:
             refuse_buffer("write_elements", array, False, True)

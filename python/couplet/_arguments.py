@@ -21,7 +21,7 @@ from couplet.errors import ArgumentError, ArgumentTypeError, Error
 MAX_INT64 = 2**63 - 1
 MAX_INT32 = 2**31 - 1
 RANK = "a rank, which is a whole number (Universe.find_rank gives the rank of a program)"
-SECONDS = "a number of seconds, or None: for ever"
+SECONDS = "a number of seconds, or None (for ever)"
 
 _WANTED = {"tag": "a whole number", "root": "the rank of a member, which is a whole number"}
 _MAX_SHOWN = 60
@@ -146,9 +146,7 @@ def real_number(value: Any, name: str, call: str, wanted: str = "a number") -> f
         except (TypeError, ValueError, OverflowError):
             refuse(value, name, call, wanted)
     if number != number:
-        raise ArgumentError(
-            f"{call}: {name} must be {wanted}, not NaN" if call else f"{name} must be {wanted}, not NaN"
-        )
+        raise ArgumentError(f"{f'{call}: ' if call else ''}{name} is NaN; it must be {wanted}")
     return float(number)
 
 
@@ -213,11 +211,13 @@ def flags(values: Any, name: str, call: str) -> list[bool]:
     ]
 
 
-def word(value: Any, name: str, call: str, words: Mapping[str, _Kind]) -> _Kind:
-    """Returns what one of several words stands for."""
+def word(value: Any, name: str, call: str, words: Mapping[str, _Kind], wanted: str = "") -> _Kind:
+    """Returns what one of several words stands for. `wanted` says what is possible, if that is more than the words."""
     if isinstance(value, str) and value in words:
         return words[value]
-    wanted = " or ".join(repr(each) for each in words) if len(words) < 4 else f"one of {', '.join(map(repr, words))}"
+    if not wanted:
+        shape = (" or ", "") if len(words) < 4 else (", ", "one of ")
+        wanted = shape[1] + shape[0].join(map(repr, words))
     raise (ArgumentError if isinstance(value, str) else ArgumentTypeError)(sentence(value, name, call, wanted))
 
 

@@ -67,7 +67,10 @@ def arrays_to_fill(out: Any, at_least: int, up_to: int | None, where: str, field
         shape = tuple(one.shape)
         if not shape or shape[1:] != extents or (up_to is not None and shape[0] < up_to):
             wanted = (up_to if up_to is not None else "steps", *extents)
-            raise ShapeError(f"{where}: {_of(name)}out has shape {shape}, needed is {wanted}")
+            raise ShapeError(
+                f"{where}: {_of(name)}out has shape ({', '.join(map(str, shape))}), it must have the shape "
+                f"({', '.join(map(str, wanted))})"
+            )
         if isinstance(one, np.ndarray) and one.dtype != info.dtype:
             raise ElementTypeError(f"{where}: {_of(name)}the series has elements of {info.dtype}, out has {one.dtype}")
     return [by_name[name] for name in fields]

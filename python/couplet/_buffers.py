@@ -22,6 +22,10 @@ _NAMES = {
 }
 
 
+# What to do in a call that does not receive into an array that it writes.
+_REMEDIES = {"expose_area": "expose a contiguous copy, as numpy.ascontiguousarray(...) makes it"}
+
+
 def refuse_buffer(call: str, given: Any, writable: bool, dense: bool, name: str = "") -> NoReturn:
     """Raises the error of a call that cannot take `given`."""
     where = f"{call}: {name or _NAMES.get(call, 'array')}"
@@ -58,7 +62,9 @@ def _refuse_array(where: str, array: NDArray[Any], writable: bool, dense: bool) 
     if writable and not array.flags.writeable:
         raise ArgumentError(f"{where} is {shown(array)}, which is read-only; it must be writable")
     if dense and not array.flags.c_contiguous:
-        remedy = "receive into a new array and copy from it" if writable else "give numpy.ascontiguousarray(...)"
+        remedy = _REMEDIES.get(where.split(":")[0], "receive into a new array and copy from it")
+        if not writable:
+            remedy = "give numpy.ascontiguousarray(...)"
         raise ArgumentError(f"{where} is {shown(array)}, which is not C-contiguous; {remedy}")
     raise ArgumentError(f"{where} is {shown(array)}, whose memory cannot be used; give a copy of it")
 

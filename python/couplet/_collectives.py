@@ -533,9 +533,7 @@ class _Attempt:
 def _number_of(op: str | Operation, call: str) -> int:
     if isinstance(op, Operation):
         return op.number
-    if not isinstance(op, str) or op not in _OPERATIONS:
-        refuse(op, "op", call, f"{', '.join(map(repr, _OPERATIONS))}, or an Operation")
-    return _OPERATIONS[op]
+    return word(op, "op", call, _OPERATIONS, f"{', '.join(map(repr, _OPERATIONS))}, or an Operation")
 
 
 def _expect(given: int, wanted: int, call: str, name: str) -> None:

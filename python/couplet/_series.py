@@ -17,7 +17,7 @@ from couplet._arrays import arrays_to_fill, arrays_to_put, new_arrays
 from couplet._closing import Closing
 from couplet._elements import dtype_of
 from couplet._waiting import Entry, Thing, left, limit, ready
-from couplet.errors import Full, NotFoundError
+from couplet.errors import ArgumentError, Full, NotFoundError, StateError
 
 Answer = Literal["ok", "not yet", "end", "restarted"]
 _NO_SLOT = (
@@ -443,6 +443,8 @@ class Reader(Series, Thing):
 
     def steps(self, at_least: int) -> Steps:
         """Returns an object that is ready when this reader has at_least steps, for `wait_any` and `Universe.ready`."""
+        if self.closed:
+            raise StateError(f"steps: series '{self.name}' is closed")
         return Steps(self, positive(at_least, "at_least", f"steps: series '{self.name}'"))
 
     def _entry(self) -> Entry:
@@ -529,7 +531,9 @@ def _instants(times: Any, where: str) -> list[float]:
         given = np.atleast_1d(np.asarray(times, np.float64))
     except (TypeError, ValueError):
         refuse(times, "times", where, "a number or a list of numbers")
-    if given.ndim != 1 or given.size == 0:
+    if given.ndim != 1:
         refuse(times, "times", where, "a number or a list of numbers")
+    if given.size == 0:
+        raise ArgumentError(f"{where}: times is empty; it must have at least one time")
     instants: list[float] = given.tolist()
     return instants

@@ -16,7 +16,7 @@ from couplet._waiting import Entry, Thing, ready
 from couplet.errors import ArgumentTypeError, DeadlineError, Error, Full, StateError, error_for
 
 ANY_WORKER = -1
-_WORKER = "the id of workers, which is a whole number, or ANY_WORKER"
+_WORKER = "the id of workers, which is a whole number from 0 on, or ANY_WORKER"
 _OK = 0
 _END = 3
 
@@ -76,12 +76,19 @@ class _Part(Closing):
         self._handle = handle
 
     def close(self) -> None:
-        """Closes this process's part. A requester's call raises the first error of a task that has no handle."""
+        """Closes this process's part. A requester's call raises an error if a coupler cannot be told of it, else the
+        first error of a task that has no handle.
+        """
         self._handle.close()
 
 
 class Requester(_Part):
     """Submits tasks."""
+
+    def __init__(self, handle: _couplet.Tasks, name: str, couplers: str) -> None:
+        super().__init__(handle)
+        self._name = name
+        self._couplers = couplers
 
     def submit(
         self, worker: int, parameters: Sequence[int] = (), payload: Any = None, *, timeout: float | None = None
@@ -96,7 +103,7 @@ class Requester(_Part):
         Full
             The coupler's queue is full, and stayed full within the timeout.
         DeadlineError
-            The coupler makes no call; the text names it.
+            The coupler makes no call, or has not opened tasks of that name; the text names it.
         NotFoundError
             No workers have this id.
         PeerLostError
@@ -106,7 +113,10 @@ class Requester(_Part):
         numbers = whole_numbers(parameters, "parameters", "submit")
         task = self._handle.submit(worker, numbers, payload, seconds(timeout, "timeout", "submit"))
         if task is None:
-            raise Full("submit: the coupler's queue is full")
+            raise Full(
+                f"submit: tasks '{self._name}': the coupler of program '{self._couplers}' has as many waiting tasks as "
+                "its queue_limit allows; submit again later, or with a longer timeout"
+            )
         return Task(task)
 
 
@@ -180,7 +190,7 @@ class _Taker(_Part):
 
 class Worker(_Taker):
     """Does tasks, together with the ranks of its group. Iterate over it to get one task after the other, until the
-    end.
+    end. If requesters come again, another loop gets their tasks.
     """
 
     def __iter__(self) -> Iterator[Work]:
@@ -196,7 +206,7 @@ class Worker(_Taker):
         timeout: float | None = None,
     ) -> Work | None:
         """Takes the next task, which is the same on every rank of the group. Returns None if all requesters have
-        closed.
+        closed. If requesters come again, a later call gets their tasks; until then it returns None at once.
 
         Blocking: at most `timeout` seconds (None: for ever). Collective over the group.
 

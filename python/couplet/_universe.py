@@ -24,6 +24,7 @@ from couplet._arguments import (
     instance,
     optional_text,
     path,
+    positive,
     rank_number,
     refuse,
     seconds,
@@ -339,7 +340,8 @@ class Universe(Closing):
             The readers (default: all ranks of the program).
         options
             The keyword options of `couplet.OpenOptions`: mode ("hold" or "follow"), local, timeout, buffer_bytes,
-            every, latest, torn, interval and others.
+            every, latest, torn, interval and others. Also with timeout=0, the call waits for an answer of the hub, for
+            at most 5 s.
         """
         call = "open_series"
         readers = _handle_of(group, call)
@@ -349,7 +351,7 @@ class Universe(Closing):
         with nullcontext() if alone else told(partial(self._handle.refuse_open_series, readers, name)):
             members = members_of(call, options)
             if isinstance(start, str):
-                members["from"] = word(start, "start", call, _STARTS)
+                members["from"] = word(start, "start", call, _STARTS, _START)
             else:
                 members["from"] = _FROM_STEP
                 members["from_step"] = whole_number(start, "start", call, wanted=_START)
@@ -364,7 +366,7 @@ class Universe(Closing):
         """Opens the tasks `name` to submit requests. `couplers` is the program whose ranks dispatch them."""
         name = text(name, "name", "requester")
         couplers = text(couplers, "couplers", "requester", "the name of a program (str)")
-        return Requester(self._handle.open_tasks(name, 0, -1, 0, 0, 0, 0, couplers, "", ""))
+        return Requester(self._handle.open_tasks(name, 0, -1, 0, 0, 0, 0, couplers, "", ""), name, couplers)
 
     def worker(
         self, name: str, *, worker_id: int | None = None, group_size: int = 0, couplers: str = "coupler"
@@ -374,7 +376,7 @@ class Universe(Closing):
         Parameters
         ----------
         worker_id
-            The id by which requests find these workers (default: the id of the program).
+            The id by which requests find these workers, from 0 on (default: the id of the program).
         group_size
             Number of consecutive ranks that do a task together; 0: all ranks of the program.
         couplers
@@ -382,7 +384,7 @@ class Universe(Closing):
         """
         call = "worker"
         name = text(name, "name", call)
-        own = -1 if worker_id is None else whole_number(worker_id, "worker_id", call, -MAX_INT32, MAX_INT32)
+        own = -1 if worker_id is None else count(worker_id, "worker_id", call, MAX_INT32)
         size = whole_number(group_size, "group_size", call, -MAX_INT32, MAX_INT32)
         couplers = text(couplers, "couplers", call, "the name of a program (str)")
         return Worker(self._handle.open_tasks(name, 1, own, size, 0, 0, 0, couplers, "", ""))
@@ -496,8 +498,8 @@ def join(
     """
     request = _couplet.JoinRequest(
         optional_text(program, "program", "join"),
-        -1 if rank is None else whole_number(rank, "rank", "join", -MAX_INT32, MAX_INT32),
-        -1 if size is None else whole_number(size, "size", "join", -MAX_INT32, MAX_INT32),
+        -1 if rank is None else count(rank, "rank", "join", MAX_INT32),
+        -1 if size is None else positive(size, "size", "join", MAX_INT32),
         optional_text(hub, "hub", "join"),
         "" if secret_file is None else path(secret_file, "secret_file", "join"),
         seconds(timeout, "timeout", "join"),

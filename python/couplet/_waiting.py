@@ -62,7 +62,9 @@ def wait_any(things: Sequence[Thing], timeout: float | None = None) -> Any:
     Raises
     ------
     ArgumentError
-        Something is closed, is twice in the list, is of another universe, or is a series that this rank writes.
+        Something is twice in the list, is of another universe, or is a series that this rank writes.
+    StateError
+        Something is closed.
     """
     end = limit(timeout, "wait_any")
     things = check(things, "wait_any")

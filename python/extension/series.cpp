@@ -70,7 +70,7 @@ void check_steps(const LooseMemory& given, const Field& field, uint64_t up_to, c
                     given.shape[0] >= wanted[0];
   if (!fits) {
     raise(COUPLET_ERROR_SHAPE, verb + ": " + name_of(field) + ": out has shape " + in_words(given.shape) +
-                                   ", needed is " + in_words(wanted));
+                                   ", it must have the shape " + in_words(wanted));
   }
 }
 

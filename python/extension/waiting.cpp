@@ -43,7 +43,7 @@ struct Awaited {
   std::vector<couplet_awaited> list;
 };
 
-/// Each entry is (object, at_least, source, tag). Raises ArgumentError if an object is closed.
+/// Each entry is (object, at_least, source, tag). Raises StateError if an object is closed.
 Awaited take(const nb::list& entries, const char* verb) {
   Awaited awaited;
   for (nb::handle entry : entries) {
@@ -51,8 +51,8 @@ Awaited take(const nb::list& entries, const char* verb) {
     couplet_awaited one{};
     const State state = take_handle(members[0], one);
     if (one.series == nullptr && one.group == nullptr && one.request == nullptr && one.task == nullptr) {
-      raise(COUPLET_ERROR_ARGUMENT, std::string(verb) + ": entry " + std::to_string(awaited.list.size()) + " of " +
-                                        std::to_string(entries.size()) + " is closed");
+      raise(COUPLET_ERROR_STATE, std::string(verb) + ": entry " + std::to_string(awaited.list.size()) + " of " +
+                                     std::to_string(entries.size()) + " is closed");
     }
     one.at_least = nb::cast<uint64_t>(members[1]);
     one.source = nb::cast<int32_t>(members[2]);

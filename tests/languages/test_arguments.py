@@ -171,6 +171,23 @@ MISTAKEN: list[tuple[Callable[[Context], Any], type[couplet.Error], str]] = [
         couplet.ArgumentError,
         "on_lost is 'keep'; it must be 'fail'",
     ),
+    (lambda c: c.area.read_elements(-1, 1), couplet.ArgumentError, "area 'area': offset is -1; it must be at least 0"),
+    (
+        lambda c: c.universe.open_series("eta", start="first"),
+        couplet.ArgumentError,
+        "start is 'first'; it must be 'oldest', 'newest', 'next' or the number of a step",
+    ),
+    (lambda c: couplet.join("a", rank=-3, size=3), couplet.ArgumentError, "join: rank is -3; it must be at least 0"),
+    (lambda c: c.universe.worker("t", worker_id=-1), couplet.ArgumentError, "worker_id is -1; it must be at least 0"),
+    (lambda c: c.requester.submit(-9), couplet.ArgumentError, "-9 is no worker id; they are numbers from 0 on"),
+    (lambda c: c.universe.requester(""), couplet.ArgumentError, "name is empty; it needs at least 1 byte"),
+    (lambda c: c.universe.create_group("", [0]), couplet.ArgumentError, "name is empty; it needs at least 1 byte"),
+    (
+        lambda c: c.universe.expose_area("gaps", np.zeros((4, 4))[:, ::2]),
+        couplet.ArgumentError,
+        "which is not C-contiguous; expose a contiguous copy",
+    ),
+    (lambda c: c.reader.read(timeout=np.nan), couplet.ArgumentError, "timeout is NaN; it must be a number of seconds"),
 ]
 
 
@@ -192,6 +209,8 @@ def test_what_is_closed_is_named(solo: couplet.Universe) -> None:
         "read: area 'area' is closed": context.area.read,
         "write: area 'area' is closed": lambda: context.area.write(np.zeros((2, 2))),
         "submit: tasks 'submitted' are closed": lambda: context.requester.submit(0),
+        "steps: series 'eta' is closed": lambda: context.reader.steps(2),
+        "wait_any: entry 0 of 1 is closed": lambda: couplet.wait_any([context.reader]),
     }
     for words, call in closed.items():
         with pytest.raises(couplet.StateError, match=words):
@@ -244,3 +263,15 @@ def test_an_array_of_ctypes_is_a_buffer(solo: couplet.Universe) -> None:
     solo.group.Send((ctypes.c_double * 4)(1, 2, 3, 4), 0)
     request.wait()
     assert got.tolist() == [1, 2, 3, 4]
+
+
+def test_a_wrong_value_of_a_right_type_is_no_type_error(solo: couplet.Universe) -> None:
+    """Fault: an unknown word as operation, and a list without times, were errors of the type."""
+    context = Context(solo)
+    for words, call in {
+        "op is 'foo'; it must be 'sum'": lambda: context.group.allreduce(np.ones(1), "foo"),
+        "times is empty; it must have at least one time": lambda: context.reader.read_at([]),
+    }.items():
+        with pytest.raises(couplet.ArgumentError, match=words) as caught:
+            call()
+        assert not isinstance(caught.value, TypeError)

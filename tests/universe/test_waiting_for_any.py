@@ -178,7 +178,7 @@ async def main(universe, eta):
     closed.close()
     try:
         await universe.ready(closed)
-    except couplet.ArgumentError as error:
+    except couplet.StateError as error:
         assert "closed" in str(error)
     else:
         raise AssertionError("a closed series is waited for")

@@ -15,10 +15,10 @@ NUMBERS = 3
 LAST = 4
 
 
-def refused(call: Callable[[], Any], words: str) -> None:
+def refused(call: Callable[[], Any], words: str, kind: type[couplet.Error] = couplet.ArgumentError) -> None:
     try:
         call()
-    except couplet.ArgumentError as error:
+    except kind as error:
         assert words in str(error), error
     else:
         raise AssertionError(f"not refused: {words}")
@@ -48,7 +48,7 @@ def make_mistakes(universe: couplet.Universe, fast: couplet.Reader) -> None:
     refused(lambda: couplet.wait_any([universe.group.Arrival(7)]), "source 7 is outside group")
     with universe.open_series("fast") as closed:
         pass
-    refused(lambda: couplet.wait_any([fast, closed]), "entry 1 of 2 is closed")
+    refused(lambda: couplet.wait_any([fast, closed]), "entry 1 of 2 is closed", couplet.StateError)
     assert couplet.wait_any([universe.group.Arrival(0, 77)], 0.01) is None
 
 
