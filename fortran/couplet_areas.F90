@@ -29,8 +29,8 @@ module couplet_areas_module
     procedure :: begin => area_begin
     procedure :: end => area_end
     procedure :: close => area_close
-    ! call area%read(array, first [, stamp, timeout, ierr]): size(array) elements from position `first`, in Fortran's
-    ! order
+    ! call area%read(array, first [, stamp, timeout, ierr]): size(array) elements from position `first` on, an
+    ! integer(int64) that counts from 1, in Fortran's order
     ! call area%write(array, first [, stamp, timeout, ierr])
     ! call area%read_box(array, box [, stamp, timeout, ierr])
     ! call area%write_box(array, box [, stamp, timeout, ierr])
@@ -106,6 +106,35 @@ contains
     end if
   end subroutine
 
+  ! Checks that `count` elements from the position `first` on are in the area.
+  subroutine check_positions(info, verb, first, count, status, text)
+    type(couplet_area_info), intent(in) :: info
+    character(len=*), intent(in) :: verb
+    integer(int64), intent(in) :: first, count
+    integer, intent(out) :: status
+    character(len=:), allocatable, intent(out) :: text
+    integer(int64) :: elements
+    elements = product(info%shape)
+    status = couplet_ok
+    text = ""
+    if (first >= 1 .and. count <= elements .and. first - 1 <= elements - count) return
+    status = couplet_error_shape
+    text = verb//": area '"//info%name//"': first is "//number_text(first)
+    if (first < 1) then
+      text = text//"; positions begin with 1"
+    else
+      text = text//", the size of the array "//number_text(count)//", and that of the area "//number_text(elements)
+    end if
+  end subroutine
+
+  function number_text(number) result(text)
+    integer(int64), intent(in) :: number
+    character(len=:), allocatable :: text
+    character(len=20) :: letters
+    write (letters, "(i0)") number
+    text = trim(letters)
+  end function
+
   ! Turns the box, and checks that the array has its extents.
   subroutine fit_box(info, verb, box, extents, corners, status, text)
     type(couplet_area_info), intent(in) :: info
@@ -120,7 +149,8 @@ contains
     call turn_box(size(info%shape), corners, mistake, box)
     if (.not. allocated(mistake)) then
       if (size(extents) /= size(info%shape)) then
-        mistake = "the array and the box have not the same number of dimensions"
+        mistake = "the array has "//number_text(size(extents, kind=int64))//" dimensions, the area "// &
+                  number_text(size(info%shape, kind=int64))
       else if (any(extents /= max(0_int64, box%last - box%first + 1))) then
         mistake = "the array has not the extents of the box"
       else

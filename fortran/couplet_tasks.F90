@@ -140,7 +140,8 @@ contains
   ! Takes the next task (worker; collective over its group) or the next request (coupler). parameters, count and type
   ! say what a worker expects; absent: anything. A task that is not as expected is handed back to its requester, with
   ! the error that this call gives. Answers are in work%status and ierr, and stop nothing: couplet_end (all requesters
-  ! have closed) and couplet_not_yet (none within `timeout` seconds).
+  ! have closed) and couplet_not_yet (none within `timeout` seconds). If requesters come again after couplet_end, a
+  ! later call of a worker gets their tasks; until then it gives couplet_end at once.
   subroutine tasks_next(tasks, work, parameters, count, type, timeout, ierr)
     class(couplet_tasks), intent(in) :: tasks
     type(couplet_work), intent(out) :: work
@@ -232,7 +233,8 @@ contains
     call conclude(c_tasks_run(tasks%handle, timeout_of(timeout)), ierr)
   end subroutine
 
-  ! Closes this process's part. ierr is the first error of a task that was submitted without a handle.
+  ! Closes this process's part. For a requester, ierr is the error if a coupler cannot be told of it, else the first
+  ! error of a task that was submitted without a handle.
   subroutine tasks_close(tasks, ierr)
     class(couplet_tasks), intent(inout) :: tasks
     integer, intent(out), optional :: ierr

@@ -118,8 +118,11 @@ contains
     call universe%open_area("field", 0, area)
     call area%describe(info)
     call require(all(info%shape == [12, 3]) .and. info%owner == 0 .and. info%stamped, "describe")
+    call area%read(total, 0_int64, ierr=ierr)
+    call require(ierr == couplet_error_shape .and. said("first is 0; positions begin with 1"), "no position 0")
     call area%read(total, 37_int64, ierr=ierr)
-    call require(ierr == couplet_error_shape, "outside")
+    call require(ierr == couplet_error_shape .and. &
+                 said("first is 37, the size of the array 1, and that of the area 36"), "outside")
     done = 0
     refused = 0
     do
