@@ -5,8 +5,8 @@
  * says where they go. The library packs and unpacks them in memory of its own, as large as the message.
  * A type belongs to the process and needs no universe. Freeing it does not concern types that were made of it, nor
  * calls that have begun. In each function, `of` is an element type or a type that was made; `made` gets the new one.
- * COUPLET_ERROR_TYPE: `of` is no type. COUPLET_ERROR_LIMIT: an item reaches over 2^62 bytes or more, or is made of
- * types in more than 32 levels. */
+ * COUPLET_ERROR_TYPE: `of` is neither an element type nor a datatype. COUPLET_ERROR_LIMIT: an item reaches over 2^62
+ * bytes or more, or is made of types in more than 32 levels. */
 #ifndef COUPLET_COUPLET_DATATYPE_H
 #define COUPLET_COUPLET_DATATYPE_H
 
@@ -42,8 +42,9 @@ COUPLET_API couplet_status couplet_type_create_subarray(int32_t dimensions, cons
 
 /* Makes the type of `count` blocks of several types. Block i has blocks[i] items of types[i], and begins
  * displacements[i] bytes after the start (offsetof). The extent is rounded up so that in an array of such items every
- * element is aligned, as a C compiler does it. If types were resized, or are parts of arrays, their bounds alone count,
- * and nothing is rounded up, as in MPI. */
+ * element is aligned, as a C compiler does it. If some of the types were resized, or are parts of arrays, the extent is
+ * that of these members alone, even if others reach further, and nothing is rounded up, as in MPI: give the extent by
+ * couplet_type_create_resized. */
 COUPLET_API couplet_status couplet_type_create_struct(uint64_t count, const uint64_t* blocks,
                                                       const int64_t* displacements, const couplet_type* types,
                                                       couplet_type* made);
@@ -56,8 +57,8 @@ COUPLET_API couplet_status couplet_type_create_resized(couplet_type of, int64_t 
  * next item starts `extent` bytes later. couplet_type_bytes gives the bytes of its elements. Either may be NULL. */
 COUPLET_API couplet_status couplet_type_extent(couplet_type type, int64_t* lower_bound, uint64_t* extent);
 
-/* Frees a type that was made, and sets it to -1, which is no type.
- * COUPLET_ERROR_TYPE: it is an element type, or no type. */
+/* Frees a type that was made, and sets it to -1, which is neither an element type nor a datatype.
+ * COUPLET_ERROR_TYPE: it is an element type, which is not freed, or was not made, or was freed already. */
 COUPLET_API couplet_status couplet_type_free(couplet_type* type);
 
 #ifdef __cplusplus

@@ -202,7 +202,8 @@ COUPLET_API void couplet_series_open_options_init(couplet_series_open_options* o
  * Blocking: until the series exists, at most timeout_s; even if that is 0, it waits for one answer of the hub, at most
  * 5 s. Then it waits until the steps can be reached: until the same deadline, but at least 4 s, since relays of
  * other nodes have to answer. Collective over the group, unless `local`. options may be NULL.
- * COUPLET_ERROR_TIMEOUT: the series was not created in time.
+ * COUPLET_ERROR_TIMEOUT: the series was not created in time, or the hub has not answered in time; the text says which.
+ * COUPLET_ERROR_HUB_LOST: the connection to the hub is lost, and no hub has come back.
  * COUPLET_ERROR_SHAPE: the box is outside the array, has another number of dimensions, or has an element that no
  * rank writes.
  * COUPLET_ERROR_TYPE: the series or a field is not of the expected type.

@@ -22,7 +22,7 @@ enum { COUPLET_TASKS_FIRST_IDLE = 0, COUPLET_TASKS_ROUND_ROBIN = 1 };
 typedef struct couplet_tasks_options {
   size_t struct_bytes;
   int32_t role;       /* COUPLET_TASKS_REQUESTER (default), COUPLET_TASKS_WORKER or COUPLET_TASKS_COUPLER */
-  int32_t worker_id;  /* worker: the id by which requests find it; -1 (default): the id of its program */
+  int32_t worker_id;  /* worker: the id by which requests find it, from 0 on; -1 (default): the id of its program */
   int32_t group_size; /* worker: how many consecutive ranks do a task together; 0 (default): all of the program */
   int32_t on_lost;    /* coupler: a lost worker's task fails (COUPLET_TASKS_FAIL) or is given to others (..._RETRY) */
   int32_t policy;     /* coupler, for COUPLET_TASKS_ANY_WORKER: COUPLET_TASKS_FIRST_IDLE or ..._ROUND_ROBIN over ids */
@@ -44,15 +44,16 @@ COUPLET_API couplet_status couplet_tasks_open(couplet_universe* universe, const 
 
 /* Closes this process's part. A requester submits nothing further; what is under way goes on. A worker's tasks that
  * were not begun are given back. A coupler ends all tasks.
- * Ownership: the handle, and handles of tasks that are not done, are invalid afterwards. A requester's call returns
- * the first error of a task that was submitted without a handle. */
+ * Ownership: the handle, and handles of tasks that are not done, are invalid afterwards.
+ * A requester's call fails if a coupler cannot be told that this rank has closed the tasks. Else it returns the first
+ * error of a task that was submitted without a handle. */
 COUPLET_API couplet_status couplet_tasks_close(couplet_tasks* tasks);
 
 /* Submits a task to the workers with the id `worker`, or to COUPLET_TASKS_ANY_WORKER; a coupler of the user may choose
  * otherwise. Requesters only. `task` may be NULL.
  * Blocking: until a coupler has taken the task, at most timeout_s. Then parameters and payload may be changed.
  * COUPLET_FULL: the coupler's queue is full, and stayed full within the timeout.
- * COUPLET_ERROR_TIMEOUT: the coupler makes no call; the text names it.
+ * COUPLET_ERROR_TIMEOUT: the coupler makes no call, or has not opened tasks of that name; the text names it.
  * COUPLET_ERROR_NOT_FOUND: no workers have this id.
  * COUPLET_ERROR_PEER_LOST: the coupler has died or left.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait, and the task was not submitted. */
@@ -116,13 +117,15 @@ COUPLET_API couplet_status couplet_tasks_next(couplet_tasks* tasks, const couple
 
 /* Ends a task. Workers: the task in hand is done, with COUPLET_OK or with an error code and its sentence `text`
  * (may be NULL), which the requester gets; collective over the group; `id` is ignored. Couplers: task `id` ends
- * without a worker. */
+ * without a worker.
+ * COUPLET_ERROR_STATE: the task is not in hand, for example because it was completed already. */
 COUPLET_API couplet_status couplet_tasks_complete(couplet_tasks* tasks, uint64_t id, couplet_status outcome,
                                                   const char* text);
 
 /* Gives the task `id` to workers, with these parameters and this payload, which may be those of its info. Couplers
  * only.
- * COUPLET_ERROR_NOT_FOUND: no workers have this id; the task stays in hand. */
+ * COUPLET_ERROR_NOT_FOUND: no workers have this id; the task stays in hand.
+ * COUPLET_ERROR_STATE: the task is not in hand, for example because it was dispatched already. */
 COUPLET_API couplet_status couplet_tasks_dispatch(couplet_tasks* tasks, uint64_t id, int32_t worker,
                                                   const int64_t* parameters, int32_t parameter_count,
                                                   const void* payload, uint64_t payload_count, couplet_type type);

@@ -204,7 +204,8 @@ class Worker : public detail::Tasks {
  public:
   explicit Worker(couplet_tasks* handle) : Tasks(handle) {}
   /// Takes the next task. Collective over the group. Blocking: at most timeout_s. Throws if the task is not as
-  /// expected; the task is then handed back to its requester with the same error.
+  /// expected; the task is then handed back to its requester with the same error. If requesters come again after
+  /// COUPLET_END, a later call gets their tasks; until then it gives COUPLET_END at once.
   [[nodiscard]] Next next(const Expectation& expected = {}, double timeout_s = for_ever) {
     couplet_task_expectation c;
     couplet_task_expectation_init(&c);

@@ -68,7 +68,8 @@ COUPLET_API couplet_status couplet_universe_find_rank(const couplet_universe* un
                                                       int32_t* universe_rank);
 
 /* Lets the library do pending work: it moves data of all requests. It does not wait, except for the answers of a hub
- * that was started again: for at most a fiftieth of the time since the last call, and 200 ms. */
+ * that was started again: for at most a fiftieth of the time since the last call, and for at most
+ * 200 ms. */
 COUPLET_API couplet_status couplet_universe_progress(couplet_universe* universe);
 
 /* Writes a JSON text about links, limits and choices into `text`, at most `bytes` with the final 0. `needed` may be
