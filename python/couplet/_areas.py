@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from couplet import _couplet
 from couplet._arguments import count as count_of
-from couplet._arguments import seconds
+from couplet._arguments import in_name_of, seconds
 from couplet._boxes import Box, split_box
 from couplet._buffers import refuse_buffer
 from couplet._closing import Closing
 from couplet._elements import dtype_of
+from couplet.errors import Error
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,18 @@ class Area(Closing):
         """Reads `box` (default: the whole area) into a new array. The elements of a stamped area are all from one
         write.
         """
-        return self.read_stamped(box, timeout=timeout)[0]
+        return self._read("read", box, timeout)[0]
 
     def read_stamped(self, box: Box | None = None, *, timeout: float | None = None) -> tuple[NDArray[Any], int]:
         """Reads as `read` does, and also returns how often a stamped area has been written."""
-        return self._handle.read(*self._bounds(box, "read"), seconds(timeout, "timeout", "read"))
+        return self._read("read_stamped", box, timeout)
+
+    def _read(self, call: str, box: Box | None, timeout: float | None) -> tuple[NDArray[Any], int]:
+        try:
+            return self._handle.read(*self._bounds(box, call), seconds(timeout, "timeout", call))
+        except Error as error:
+            in_name_of(call, error)
+            raise
 
     def write(self, array: Any, box: Box | None = None, *, timeout: float | None = None) -> int:
         """Writes `box` (default: the whole area), and returns how often a stamped area has been written."""

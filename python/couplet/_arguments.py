@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from os import PathLike, fsdecode, fspath
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ SECONDS = "a number of seconds, or None (for ever)"
 _WANTED = {"tag": "a whole number", "root": "the rank of a member, which is a whole number"}
 _MAX_SHOWN = 60
 _Kind = TypeVar("_Kind")
+_Given = ParamSpec("_Given")
 
 
 def shown(value: object) -> str:
@@ -264,3 +267,62 @@ def told(refuse_call: Callable[[int, str], None]) -> Iterator[None]:
     except Exception as error:
         tell(refuse_call, error)
         raise
+
+
+# ---- calls that are made for another call ----
+
+# The calls, also of the extension, that public calls of other names make.
+_INNER = frozenset(
+    [
+        "Irecv",
+        "Isend",
+        "allgather",
+        "box",
+        "create_area",
+        "create_group",
+        "group",
+        "open_tasks",
+        "program",
+        "program_info",
+        "programs",
+        "put",
+        "publish",
+        "rank",
+        "read",
+        "read_async",
+        "ready",
+        "retained",
+        "size",
+        "wait",
+        "withdraw",
+    ]
+)
+# The groups in which the objects of a group travel.
+_GROUP_OF_OBJECTS = re.compile(r"'([^']*):(?:envelopes|payloads)'")
+
+
+def in_name_of(call: str, error: Error, other: str = "") -> Error:
+    """Lets the text of an error name the call and the group that its user has chosen. Returns the same error.
+
+    other: a call that `call` makes, beside those that many calls make.
+    """
+    words = str(error)
+    inner, _, rest = words.partition(":")
+    if inner in _INNER or inner == other:
+        words = f"{call}:{rest}"
+    error.args = (_GROUP_OF_OBJECTS.sub(r"'\1'", words),)
+    return error
+
+
+def named(function: Callable[_Given, _Kind]) -> Callable[_Given, _Kind]:
+    """Decorates a public call whose errors name it, whatever calls it makes. It is not for calls that must be fast."""
+
+    @wraps(function)
+    def call(*given: _Given.args, **options: _Given.kwargs) -> _Kind:
+        try:
+            return function(*given, **options)
+        except Error as error:
+            in_name_of(function.__name__, error)
+            raise
+
+    return call

@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from couplet import _couplet
-from couplet._arguments import MAX_INT32, rank_number, refuse, seconds, shown, utf8, whole_numbers, word
+from couplet._arguments import (
+    MAX_INT32,
+    in_name_of,
+    rank_number,
+    refuse,
+    seconds,
+    shown,
+    utf8,
+    whole_numbers,
+    word,
+)
 from couplet._arguments import count as count_of
 from couplet._arguments import text as text_of
 from couplet._buffers import given as array_given
@@ -357,12 +367,12 @@ class Collectives:
         return self._start("scan", lambda: self._for_scan(array, op), timeout, method)
 
     def _members(self) -> int:
-        return self._handle.rank_and_size()[1]
+        return self._handle.size()
 
     def _is(self, root: int, call: str) -> bool:
         if type(root) is not int:
             root = rank_number(root, "root", call)
-        return self._handle.rank_and_size()[0] == root
+        return self._handle.rank() == root
 
     def _counts(self, counts: Sequence[int] | None, call: str, name: str) -> list[int]:
         made = [] if counts is None else whole_numbers(counts, name, call)
@@ -371,7 +381,7 @@ class Collectives:
         return made
 
     def _own_count(self, counts: list[int], size: int, call: str) -> None:
-        rank = self._handle.rank_and_size()[0]
+        rank = self._handle.rank()
         if rank >= 0:
             _expect(size, counts[rank], call, "array")
 
@@ -457,7 +467,7 @@ class Collectives:
         given = contiguous(array, "array", "reduce_scatter")
         every = self._counts(counts, "reduce_scatter", "counts")
         _expect(given.size, sum(every), "reduce_scatter", "array")
-        rank = self._handle.rank_and_size()[0]
+        rank = self._handle.rank()
         out = np.empty(every[rank] if rank >= 0 else 0, given.dtype)
         return _Given(given, out, op=op, counts=every)
 
@@ -476,6 +486,8 @@ class Collectives:
             return attempt.start(prepare(), timeout, method)
         except BaseException as error:
             (attempt or _Attempt(self._handle, call)).give_up(error)
+            if isinstance(error, Error):
+                in_name_of(f"i{call}", error, call)
             raise
 
     def _array(self, call: str, prepare: Callable[[], _Given], timeout: float | None, method: Method) -> NDArray[Any]:
@@ -494,6 +506,8 @@ class Collectives:
             result: NDArray[Any] | None = attempt.start(prepare(), timeout, method).wait()
             return result
         except BaseException as error:
+            if isinstance(error, Error):
+                in_name_of(call, error)
             (attempt or _Attempt(self._handle, call)).give_up(error)
             raise
 

@@ -24,6 +24,7 @@ from couplet._arguments import (
     MAX_INT32,
     count,
     flag,
+    in_name_of,
     index_list,
     instance,
     rank_number,
@@ -44,6 +45,7 @@ from couplet.errors import ArgumentTypeError, Error
 
 ANY_SOURCE = -1
 ANY_TAG = -1
+MAX_PHASES = 64
 
 # An object is sent as one message of up to ENVELOPE_BYTES: its size, a number and its pickle. A longer pickle follows
 # in a context of its own, with the number as its tag, so that concurrent receives cannot take each other's messages.
@@ -105,12 +107,12 @@ class Group(Collectives):
     @property
     def rank(self) -> int:
         """Gives the caller's rank in the group, or -1 if it is not a member."""
-        return self._handle.rank_and_size()[0]
+        return self._handle.rank()
 
     @property
     def size(self) -> int:
         """Gives the number of ranks."""
-        return self._handle.rank_and_size()[1]
+        return self._handle.size()
 
     def create_exchange(self, name: str, *, method: str = "auto", timeout: float = 60.0) -> Exchange:
         """Creates the exchange `name` among the ranks of the group. No message is sent.
@@ -200,7 +202,7 @@ class Group(Collectives):
         options = _couplet.CoalesceOptions(
             text(method, "method", call),
             seconds(timeout, "timeout", call),
-            whole_number(phases, "phases", call, -1, MAX_INT32),
+            whole_number(phases, "phases", call, 1, MAX_PHASES),
             flag(merge_waits, "merge_waits", call),
             flag(merge_messages, "merge_messages", call),
             count(max_events, "max_events", call),
@@ -228,8 +230,12 @@ class Group(Collectives):
         try:
             request = self._handle.isend(buffer, target, tag)
         except (TypeError, Error) as error:
-            raise _explained(error, "Send", "Isend", buffer, target, tag) from None
-        request.wait(wait_s)
+            raise _explained(error, "Send", "target", buffer, target, tag) from None
+        try:
+            request.wait(wait_s)
+        except Error as error:
+            in_name_of("Send", error)
+            raise
 
     def Recv(  # noqa: N802
         self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG, timeout: float | None = None
@@ -249,8 +255,12 @@ class Group(Collectives):
         try:
             request = Request(self._handle.irecv(buffer, source, tag))
         except (TypeError, Error) as error:
-            raise _explained(error, "Recv", "Irecv", buffer, source, tag) from None
-        message: Message = request._wait_or_withdraw(timeout)
+            raise _explained(error, "Recv", "source", buffer, source, tag) from None
+        try:
+            message: Message = request._wait_or_withdraw(timeout)
+        except Error as error:
+            in_name_of("Recv", error)
+            raise
         return message
 
     def Isend(self, buffer: Any, target: int, tag: int = 0) -> Request:  # noqa: N802
@@ -258,7 +268,7 @@ class Group(Collectives):
         try:
             return Request(self._handle.isend(buffer, target, tag))
         except TypeError as error:
-            raise _explained(error, "Isend", "Isend", buffer, target, tag) from None
+            raise _explained(error, "Isend", "target", buffer, target, tag) from None
 
     def Irecv(self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:  # noqa: N802
         """Starts to receive into an array or writable buffer, which belongs to the library until the request is
@@ -267,7 +277,7 @@ class Group(Collectives):
         try:
             return Request(self._handle.irecv(buffer, source, tag))
         except TypeError as error:
-            raise _explained(error, "Irecv", "Irecv", buffer, source, tag) from None
+            raise _explained(error, "Irecv", "source", buffer, source, tag) from None
 
     def Arrival(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageArrival:  # noqa: N802
         """Returns an object that is ready when Recv could receive a message, for `wait_any` and `Universe.ready`."""
@@ -280,36 +290,60 @@ class Group(Collectives):
     def send(self, value: Any, target: int, tag: int = 0, timeout: float | None = None) -> None:
         """Sends an object that can be pickled."""
         wait_s = None if timeout is None else seconds(timeout, "timeout", "send")
-        self._objects().send(value, target, tag, "send").wait(wait_s)
+        try:
+            self._objects().send(value, target, tag, "send").wait(wait_s)
+        except Error as error:
+            in_name_of("send", error)
+            raise
 
     def recv(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, timeout: float | None = None) -> Any:
         """Receives an object. One that comes after the timeout is left to the next receive."""
         wait_s = None if timeout is None else seconds(timeout, "timeout", "recv")
-        return self._objects().receive(source, tag, "recv")._wait_or_withdraw(wait_s)
+        try:
+            return self._objects().receive(source, tag, "recv")._wait_or_withdraw(wait_s)
+        except Error as error:
+            in_name_of("recv", error)
+            raise
 
     def isend(self, value: Any, target: int, tag: int = 0) -> Request:
         """Starts to send an object that can be pickled. The object may be changed at once."""
-        return self._objects().send(value, target, tag, "isend")
+        try:
+            return self._objects().send(value, target, tag, "isend")
+        except Error as error:
+            in_name_of("isend", error)
+            raise
 
     def irecv(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Starts to receive an object."""
-        return self._objects().receive(source, tag, "irecv")
+        try:
+            return self._objects().receive(source, tag, "irecv")
+        except Error as error:
+            in_name_of("irecv", error)
+            raise
 
     def arrival(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageArrival:
         """Returns an object that is ready when recv could receive one, for `wait_any` and `Universe.ready`."""
         source, tag = rank_number(source, "source", "arrival"), rank_number(tag, "tag", "arrival")
-        return ObjectArrival(self._objects(), source, tag)
+        try:
+            return ObjectArrival(self._objects(), source, tag)
+        except Error as error:
+            in_name_of("arrival", error)
+            raise
 
     async def recv_async(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Any:
         """Receives an object in a coroutine. If it is cancelled, the next receive of this source and tag gets it."""
         source, tag = rank_number(source, "source", "recv_async"), rank_number(tag, "tag", "recv_async")
-        objects = self._objects()
-        await ready([ObjectArrival(objects, source, tag)])
-        request = objects.receive(source, tag, "recv_async")
         try:
-            return await request
-        except (asyncio.CancelledError, GeneratorExit):
-            objects.keep(request)
+            objects = self._objects()
+            await ready([ObjectArrival(objects, source, tag)])
+            request = objects.receive(source, tag, "recv_async")
+            try:
+                return await request
+            except (asyncio.CancelledError, GeneratorExit):
+                objects.keep(request)
+                raise
+        except Error as error:
+            in_name_of("recv_async", error)
             raise
 
     def _objects(self) -> Objects:
@@ -318,17 +352,14 @@ class Group(Collectives):
         return self._found
 
 
-def _explained(error: Exception, call: str, inner: str, buffer: Any, peer: Any, tag: Any) -> Exception:
+def _explained(error: Exception, call: str, peer_name: str, buffer: Any, peer: Any, tag: Any) -> Exception:
     """Returns the error of a call that moves a buffer, in its words. The extension only checks while all is well."""
     if type(error) is TypeError:  # the extension cannot convert an argument
         if buffer is None:
-            refuse_buffer(call, buffer, inner == "Irecv", True, "buffer")
-        rank_number(peer, "source" if inner == "Irecv" else "target", call)
+            refuse_buffer(call, buffer, peer_name == "source", True, "buffer")
+        rank_number(peer, peer_name, call)
         rank_number(tag, "tag", call)
-    words = str(error)
-    if isinstance(error, Error) and words.startswith(f"{inner}: "):
-        return type(error)(call + words.removeprefix(inner))
-    return error
+    return in_name_of(call, error) if isinstance(error, Error) else error
 
 
 class Objects:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
-from couplet._arguments import MAX_INT32, flag, flags, items, seconds, text, whole_number, whole_numbers
+from couplet._arguments import MAX_INT32, flag, flags, items, named, seconds, text, whole_number, whole_numbers
 from couplet._buffers import refuse_buffer
 from couplet._closing import Closing
 from couplet.errors import ArgumentError, ShapeError
@@ -49,7 +49,7 @@ class Grid:
         cells = whole_numbers(cells, "cells", "Grid")
         dimensions = len(cells)
         if not 1 <= dimensions <= MAX_DIMENSIONS:
-            raise ArgumentError(f"a grid must have 1 to {MAX_DIMENSIONS} dimensions, not {dimensions}")
+            raise ArgumentError(f"Grid: a grid must have 1 to {MAX_DIMENSIONS} dimensions, not {dimensions}")
         given = []
         if block_cells is not None:
             lists = items(block_cells, "block_cells", "Grid", "a list of lists of whole numbers")
@@ -61,7 +61,7 @@ class Grid:
         if len(blocks) != dimensions or len(around) != dimensions or (given and len(given) != dimensions):
             raise ArgumentError(f"blocks, periodic and block_cells must have {dimensions} entries, as cells has")
         if given and [len(one) for one in given] != list(blocks):
-            raise ArgumentError("block_cells must have an entry for each block of each dimension")
+            raise ArgumentError("Grid: block_cells must have an entry for each block of each dimension")
         flat = [each for one in given for each in one]
         self._cells = tuple(cells)
         self._periodic = tuple(around)
@@ -93,6 +93,7 @@ class Grid:
         start, stop = self._handle.box(whole_number(rank, "rank", "box", -1, MAX_INT32))
         return list(zip(start, stop, strict=True))
 
+    @named
     def shape(self, rank: int, width: int = 0) -> tuple[int, ...]:
         """Returns the shape of an array that holds a block, and `width` cells at each of its sides."""
         around = 2 * whole_number(width, "width", "shape")

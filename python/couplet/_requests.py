@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from couplet import _couplet
-from couplet._arguments import instance, items
+from couplet._arguments import in_name_of, instance, items
 from couplet._couplet import Message
 from couplet._waiting import Entry, Thing, left, limit, ready
 from couplet.errors import DeadlineError, Error
@@ -130,6 +130,7 @@ class Request(Thing):
 
     def _fail(self, error: Error) -> None:
         """Remembers an error that has ended the request. A timeout has not ended it."""
+        in_name_of("wait", error)
         if not self._part.pending:
             self._error = error
 
@@ -151,7 +152,7 @@ def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[A
             rest = left(end)
             results.append(request.wait(None if rest < 0 else rest))
         except Error as error:
-            first = first or error
+            first = first or in_name_of("waitall", error)
     if first is not None:
         raise first
     return results

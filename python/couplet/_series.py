@@ -12,12 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
-from couplet._arguments import MAX_INT32, count, flag, positive, real_number, refuse, seconds, tell, told, whole_number
+from couplet._arguments import (
+    MAX_INT32,
+    count,
+    flag,
+    in_name_of,
+    positive,
+    real_number,
+    refuse,
+    seconds,
+    tell,
+    told,
+    whole_number,
+)
 from couplet._arrays import arrays_to_fill, arrays_to_put, new_arrays
 from couplet._closing import Closing
 from couplet._elements import dtype_of
 from couplet._waiting import Entry, Thing, left, limit, ready
-from couplet.errors import ArgumentError, Full, NotFoundError, StateError
+from couplet.errors import ArgumentError, Error, Full, NotFoundError, StateError
 
 Answer = Literal["ok", "not yet", "end", "restarted"]
 _NO_SLOT = (
@@ -222,7 +234,11 @@ class Series(Closing):
     @property
     def newest(self) -> int | None:
         """Gives the newest step, or None before the first one. This reads one cache line."""
-        found = self._handle.retained()
+        try:
+            found = self._handle.retained()
+        except Error as error:
+            in_name_of("newest", error)
+            raise
         return None if found is None else found[2]
 
     @property
@@ -324,10 +340,14 @@ class Writer(Series):
         finally:
             for slot in slots:
                 slot.flags.writeable = False
-        if moment is not None:
-            self._handle.set_time(moment)
-        self._unpublished = None
-        self._handle.publish()
+        try:
+            if moment is not None:
+                self._handle.set_time(moment)
+            self._unpublished = None
+            self._handle.publish()
+        except Error as error:
+            in_name_of("claim", error)
+            raise
 
     def abandon(self) -> None:
         """Gives a claim back: nothing is published, and the same step or another one may be written next."""
@@ -465,8 +485,12 @@ class Reader(Series, Thing):
                 up_to = count(up_to, "up_to", self._where)
         pause = 0.001
         while True:
-            found = await ready([steps], None if end is None else left(end))
-            batch = self.read(at_least, up_to, 0.0, out)
+            try:
+                found = await ready([steps], None if end is None else left(end))
+                batch = self.read(at_least, up_to, 0.0, out)
+            except Error as error:
+                in_name_of("read_async", error)
+                raise
             if batch.status != "not yet" or found is None:
                 return batch
             # This rank has its steps, but another rank does not, or a new incarnation cannot be reached yet.
@@ -479,7 +503,11 @@ class Reader(Series, Thing):
         """Does the same as `batches` in a coroutine."""
         out = self._shared(up_to, reuse)
         while True:
-            batch = await self.read_async(at_least, up_to, timeout, out)
+            try:
+                batch = await self.read_async(at_least, up_to, timeout, out)
+            except Error as error:
+                in_name_of("batches_async", error)
+                raise
             if batch.ended:
                 return
             if batch.status == "restarted":
@@ -517,7 +545,11 @@ class Reader(Series, Thing):
         """
         out = self._shared(up_to, reuse)
         while True:
-            batch = self.read(at_least, up_to, timeout, out)
+            try:
+                batch = self.read(at_least, up_to, timeout, out)
+            except Error as error:
+                in_name_of("batches", error)
+                raise
             if batch.ended:
                 return
             if batch.status == "restarted":

@@ -22,6 +22,7 @@ from couplet._arguments import (
     count,
     flag,
     instance,
+    named,
     optional_text,
     path,
     positive,
@@ -94,24 +95,27 @@ class Universe(Closing):
     @property
     def rank(self) -> int:
         """Gives this process's rank in the universe."""
-        return self._handle.rank_and_size()[0]
+        return self._handle.rank()
 
     @property
     def size(self) -> int:
         """Gives the number of ranks of the universe."""
-        return self._handle.rank_and_size()[1]
+        return self._handle.size()
 
     @property
+    @named
     def program(self) -> Program:
         """Describes the program of this process."""
         return self._program(self._handle.own_program()[1])
 
     @property
+    @named
     def program_rank(self) -> int:
         """Gives this process's rank in its program."""
         return self._handle.own_program()[2]
 
     @property
+    @named
     def programs(self) -> tuple[Program, ...]:
         """Describes all programs, in the order of their ids."""
         return tuple(self._program(program) for program in range(self._handle.own_program()[0]))
@@ -154,6 +158,7 @@ class Universe(Closing):
         return self._group
 
     @property
+    @named
     def program_group(self) -> Group:
         """Gives the group of all ranks of this program."""
         if self._program_group is None:
@@ -162,6 +167,7 @@ class Universe(Closing):
             self._program_group = self._make_group(self._handle.program_group(), f"program:{own.name}", ranks)
         return self._program_group
 
+    @named
     def create_group(self, name: str, ranks: Iterable[int]) -> Group:
         """Creates the group `name` of these universe ranks, in this order. Every member makes the same call."""
         return self._create_group("create_group", name, ranks)
@@ -182,6 +188,7 @@ class Universe(Closing):
         name, commutes = text(name, "name", call), flag(commutative, "commutative", call)
         return Operation(name, self._handle.create_operation(name, function, commutes))
 
+    @named
     def split(self, name: str, color: int | None, key: int = 0, group: Group | None = None) -> Group | None:
         """Splits a group (default: all ranks) into groups of the members that give the same color.
 
@@ -208,10 +215,12 @@ class Universe(Closing):
         members = sorted((row[2], place, row[3]) for place, row in enumerate(rows) if row[:2] == (1, chosen))
         return self.create_group(f"{name}:{chosen}", [member[2] for member in members])
 
+    @named
     def heads_group(self, name: str = "heads") -> Group:
         """Creates the group of the ranks 0 of all programs."""
         return self._create_group("heads_group", name, [program.first_rank for program in self.programs])
 
+    @named
     def program_group_of(self, program: str) -> Group:
         """Creates the group of all ranks of one program. Ranks of other programs are no members."""
         program = text(program, "program", "program_group_of", "the name of a program (str)")
@@ -221,6 +230,7 @@ class Universe(Closing):
             raise NotFoundError(f"program_group_of: there is no program {program!r} in this universe; it has {names}")
         return self.create_group(f"ranks of {program}", range(found.first_rank, found.first_rank + found.size))
 
+    @named
     def filter_group(self, name: str, keep: Callable[[int, Program], bool]) -> Group:
         """Creates the group of the universe ranks for which keep(rank, program) is true, in their order. Every process
         calls it with a function that decides alike.
@@ -362,12 +372,14 @@ class Universe(Closing):
             matrix = None if weights is None else instance(weights, Weights, "weights", call, wanted).arrays()
         return Reader(self._handle.open_series(name, first, last, readers, choices, matrix, members))
 
+    @named
     def requester(self, name: str, *, couplers: str = "coupler") -> Requester:
         """Opens the tasks `name` to submit requests. `couplers` is the program whose ranks dispatch them."""
         name = text(name, "name", "requester")
         couplers = text(couplers, "couplers", "requester", "the name of a program (str)")
         return Requester(self._handle.open_tasks(name, 0, -1, 0, 0, 0, 0, couplers, "", ""), name, couplers)
 
+    @named
     def worker(
         self, name: str, *, worker_id: int | None = None, group_size: int = 0, couplers: str = "coupler"
     ) -> Worker:
@@ -389,6 +401,7 @@ class Universe(Closing):
         couplers = text(couplers, "couplers", call, "the name of a program (str)")
         return Worker(self._handle.open_tasks(name, 1, own, size, 0, 0, 0, couplers, "", ""))
 
+    @named
     def coupler(
         self,
         name: str,
@@ -444,6 +457,7 @@ class Universe(Closing):
         kind = type_of(dtype, "dtype", call)
         return Area(self._handle.create_area(name, kind, extents(shape, call), flag(stamped, "stamped", call), None))
 
+    @named
     def expose_area(self, name: str, array: NDArray[Any], *, stamped: bool = False) -> Area:
         """Makes an array of yours (C-contiguous, writable) an area. The array is kept until the area is closed."""
         name = text(name, "name", "expose_area")

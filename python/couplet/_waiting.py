@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from couplet import _couplet
-from couplet._arguments import is_for_ever, items, seconds
+from couplet._arguments import in_name_of, is_for_ever, items, seconds
 from couplet._couplet import Message
 from couplet.errors import ArgumentError, ArgumentTypeError, Error, StateError
 
@@ -92,7 +92,11 @@ def arm_any(things: Sequence[Thing]) -> Any:
         settled = [thing for thing in things if thing._settled()]
         if settled:
             return settled[next(_turns) % len(settled)]
-        found = _couplet.arm_any([thing._entry() for thing in things])
+        try:
+            found = _couplet.arm_any([thing._entry() for thing in things])
+        except Error as error:
+            in_name_of("arm_any", error)
+            raise
         if found is None:
             return None
         if things[found[0]]._note(found[1]):

@@ -127,7 +127,7 @@ couplet_area_info Area::info(const char* verb) const {
   couplet_area_info info{};
   info.struct_bytes = sizeof info;
   // It never waits. With the GIL, no other thread can begin to close or to leave meanwhile.
-  couplet_python::check(outcome_of(couplet_area_describe(handle, &info)));
+  couplet_python::check(outcome_of(couplet_area_describe(handle, &info)), verb);
   return info;
 }
 
@@ -136,8 +136,8 @@ couplet_status Area::check(const Outcome& outcome, const char* verb) const {
 }
 
 nb::dict Area::describe() const {
-  const Use use(state, "describe");
-  const couplet_area_info info = this->info("describe");
+  const Use use(state, "info");
+  const couplet_area_info info = this->info("info");
   nb::list shape;
   for (int32_t i = 0; i < info.dimensions; ++i) {
     shape.append(info.shape[i]);
@@ -182,8 +182,8 @@ nb::tuple Area::read(const std::vector<int64_t>& start, const std::vector<int64_
 }
 
 nb::tuple Area::read_elements(uint64_t offset, uint64_t count, double timeout_s) const {
-  Use use(state, "read");
-  const couplet_area_info info = this->info("read");
+  Use use(state, "read_elements");
+  const couplet_area_info info = this->info("read_elements");
   const std::size_t all = elements_of(extents_of(info));
   auto transfer = std::make_shared<Transfer>();
   transfer->offset = offset;
@@ -193,7 +193,7 @@ nb::tuple Area::read_elements(uint64_t offset, uint64_t count, double timeout_s)
   const Outcome outcome = make_transfer(is_served(info), use, timeout_s, [area = handle, transfer](double limit_s) {
     return transfer->read(area, limit_s);
   });
-  check(outcome, "read");
+  check(outcome, "read_elements");
   return nb::make_tuple(array_of(transfer, {static_cast<std::size_t>(count)}, info.type), transfer->stamp);
 }
 
@@ -216,8 +216,8 @@ uint64_t Area::write(nb::handle array, const std::vector<int64_t>& start, const 
 }
 
 uint64_t Area::write_elements(nb::handle array, uint64_t offset, double timeout_s) const {
-  Use use(state, "write");
-  const couplet_area_info info = this->info("write");
+  Use use(state, "write_elements");
+  const couplet_area_info info = this->info("write_elements");
   const std::size_t element_bytes = couplet_type_bytes(info.type);
   const Memory memory = fitting_memory(array, info, nullptr, "write_elements");
   if (memory.bytes % element_bytes != 0) {
@@ -233,7 +233,7 @@ uint64_t Area::write_elements(nb::handle array, uint64_t offset, double timeout_
   const Outcome outcome = make_transfer(is_served(info), use, timeout_s, [area = handle, transfer](double limit_s) {
     return transfer->write(area, limit_s);
   });
-  check(outcome, "write");
+  check(outcome, "write_elements");
   return transfer->stamp;
 }
 

@@ -70,6 +70,40 @@ void raise(couplet_status status, const std::string& text) {
   throw nb::python_error();
 }
 
+namespace {
+
+struct Named {
+  std::string_view in_c;
+  std::string_view in_python;
+};
+constexpr std::array<Named, 3> referred{{{"couplet_universe_descriptor", "Universe.descriptor"},
+                                         {"couplet_operation_create", "Universe.create_operation"},
+                                         {"couplet_grid_divide", "Grid"}}};
+
+/// Says whether a text begins with the name of a call of the library. Messages are sent by several C functions, and
+/// their texts begin with what all of these do.
+bool is_call(std::string_view name) {
+  const auto is_letter = [](char letter) { return (letter >= 'a' && letter <= 'z') || letter == '_'; };
+  return name == "send" || name == "receive" ||
+         (name.starts_with("couplet_") && std::all_of(name.begin(), name.end(), is_letter));
+}
+
+}  // namespace
+
+std::string in_words_of(const std::string& verb, std::string text) {
+  const std::size_t end = text.find(':');
+  if (end != std::string::npos && is_call(std::string_view(text).substr(0, end))) {
+    text.replace(0, end, verb);
+  }
+  for (const Named& one : referred) {
+    const std::size_t place = text.find(one.in_c);
+    if (place != std::string::npos) {
+      text.replace(place, one.in_c.size(), one.in_python);
+    }
+  }
+  return text;
+}
+
 Refusal refusal_of(const nb::python_error& error) {
   const nb::handle value = error.value();
   const nb::object code = nb::getattr(value, "code", nb::none());
@@ -137,7 +171,7 @@ couplet_status check_open(const Outcome& outcome, const UniverseState& state, bo
         state.handle == nullptr ? "the universe was left" : "the " + std::string(what) + " was closed";
     raise(COUPLET_ERROR_STATE, std::string(verb) + ": " + done + " by another thread of this process");
   }
-  return check(outcome);
+  return check(outcome, verb);
 }
 
 Use::Use(std::shared_ptr<UniverseState> state, const char* verb) : state_(std::move(state)), universe_(state_->handle) {
@@ -387,20 +421,21 @@ namespace {
 
 /// Makes a type by a call of the C interface.
 template <class Create>
-MadeType made_type(const Create& create) {
+MadeType made_type(const char* verb, const Create& create) {
   couplet_type type = -1;
-  check(outcome_of(create(&type)));
+  check(outcome_of(create(&type)), verb);
   return MadeType(type);
 }
 
 /// Makes the type of an array whose strides are in bytes: each dimension repeats what is inside.
-MadeType type_of_array(const LooseMemory& loose) {
+MadeType type_of_array(const LooseMemory& loose, const char* verb) {
   MadeType inner;
   couplet_type of = loose.memory.type;
   for (std::size_t dimension = loose.shape.size(); dimension-- > 0;) {
     // A stride counts in extents of an item.
-    const MadeType byte = made_type([&](couplet_type* made) { return couplet_type_create_resized(of, 0, 1, made); });
-    inner = made_type([&](couplet_type* made) {
+    const MadeType byte =
+        made_type(verb, [&](couplet_type* made) { return couplet_type_create_resized(of, 0, 1, made); });
+    inner = made_type(verb, [&](couplet_type* made) {
       return couplet_type_create_vector(static_cast<uint64_t>(loose.shape[dimension]), 1, loose.strides[dimension],
                                         byte.get(), made);
     });
@@ -424,7 +459,7 @@ MessageMemory message_memory(nb::handle object, bool writable, const char* verb)
   }
   PyErr_Clear();
   LooseMemory loose = loose_memory(object, writable, verb);
-  MessageMemory item{.memory = loose.memory, .made = type_of_array(loose)};
+  MessageMemory item{.memory = loose.memory, .made = type_of_array(loose, verb)};
   item.element_bytes = couplet_type_bytes(loose.memory.type);
   item.memory.count = 1;
   item.memory.type = item.made.get();

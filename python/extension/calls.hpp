@@ -65,10 +65,14 @@ struct Outcome {
   std::string text;  ///< text of an error
 };
 
-/// Raises errors, and returns answers.
-inline couplet_status check(const Outcome& outcome) {
+/// Returns a text of the library in the words of Python: the name of a C function in front becomes `verb`, the name of
+/// the Python call, and those that it refers to become their counterparts.
+std::string in_words_of(const std::string& verb, std::string text);
+
+/// Raises errors, and returns answers. verb: the name of the Python call.
+inline couplet_status check(const Outcome& outcome, const char* verb) {
   if (outcome.status < 0) {
-    raise(outcome.status, outcome.text);
+    raise(outcome.status, in_words_of(verb, outcome.text));
   }
   return outcome.status;
 }

@@ -234,7 +234,7 @@ int32_t create_operation(couplet_universe* universe, const std::string& name, nb
   if (outcome.status < 0) {
     kept.reset();
   }
-  check(outcome);
+  check(outcome, "create_operation");
   return operation;
 }
 

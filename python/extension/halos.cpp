@@ -32,7 +32,7 @@ couplet_grid Grid::terms() const {
 
 void Grid::divide(int32_t rank_count) {
   couplet_grid grid = terms();
-  couplet_python::check(unlocked([&] { return couplet_grid_divide(&grid, rank_count); }));
+  couplet_python::check(unlocked([&] { return couplet_grid_divide(&grid, rank_count); }), "Grid");
   std::copy_n(grid.blocks, blocks.size(), blocks.begin());
 }
 
@@ -40,14 +40,15 @@ std::pair<std::vector<int64_t>, std::vector<int64_t>> Grid::box(int32_t rank) co
   const couplet_grid grid = terms();
   std::vector<int64_t> start(cells.size());
   std::vector<int64_t> stop(cells.size());
-  couplet_python::check(unlocked([&] { return couplet_grid_box(&grid, rank, start.data(), stop.data()); }));
+  couplet_python::check(unlocked([&] { return couplet_grid_box(&grid, rank, start.data(), stop.data()); }), "box");
   return {start, stop};
 }
 
 int32_t Grid::neighbor(int32_t rank, const std::vector<int32_t>& offset) const {
   const couplet_grid grid = terms();
   int32_t found = -1;
-  couplet_python::check(unlocked([&] { return couplet_grid_neighbor(&grid, rank, offset.data(), &found); }));
+  couplet_python::check(unlocked([&] { return couplet_grid_neighbor(&grid, rank, offset.data(), &found); }),
+                        "neighbor");
   return found;
 }
 

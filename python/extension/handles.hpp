@@ -41,13 +41,17 @@ struct Group {
   couplet_group* handle = nullptr;
   int32_t frees = 0;  ///< calls that are trying to free it; each may be refused
 
-  [[nodiscard]] nb::tuple rank_and_size() const;
+  [[nodiscard]] int32_t rank() const;
+  [[nodiscard]] int32_t size() const;
   [[nodiscard]] std::unique_ptr<Request> isend(nb::handle buffer, int32_t target, int32_t tag) const;
   [[nodiscard]] std::unique_ptr<Request> irecv(nb::handle buffer, int32_t source, int32_t tag) const;
   void free();
   /// Returns the handle. Raises StateError if the group was freed.
   [[nodiscard]] couplet_group* open_handle(const char* verb) const;
   [[nodiscard]] bool is_open() const { return handle != nullptr && frees == 0; }
+
+ private:
+  void look(const char* verb, int32_t& rank, int32_t& size) const;
 };
 
 /// One field of a series, as this rank has it.

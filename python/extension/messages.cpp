@@ -43,7 +43,7 @@ couplet_message Request::wait(double timeout_s) {
 bool Request::withdraw() {
   const Use use(state, "withdraw");
   const Completes completes(is_completed_now, "withdraw");
-  check(unlocked([&] { return couplet_private_withdraw(&handle); }));
+  check(unlocked([&] { return couplet_private_withdraw(&handle); }), "withdraw");
   forget_when_done();
   return handle == nullptr;
 }
@@ -65,14 +65,14 @@ nb::object Request::test() {
 std::unique_ptr<Request> Group::isend(nb::handle buffer, int32_t target, int32_t tag) const {
   const MessageMemory own = message_memory(buffer, false, "Isend");
   const Memory& memory = own.memory;
-  const Use use(state, "isend");
+  const Use use(state, "Isend");
   state->sweep();
-  couplet_group* const group = open_handle("isend");
+  couplet_group* const group = open_handle("Isend");
   auto request = std::make_unique<Request>(state, held_memory(buffer));
   request->element_bytes = own.element_bytes;
   const Outcome outcome = unlocked(
       [&] { return couplet_isend(group, memory.data, memory.count, memory.type, target, tag, &request->handle); });
-  check_open(outcome, *state, is_open(), "isend", "group");
+  check_open(outcome, *state, is_open(), "Isend", "group");
   request->forget_when_done();
   return request;
 }
@@ -80,27 +80,38 @@ std::unique_ptr<Request> Group::isend(nb::handle buffer, int32_t target, int32_t
 std::unique_ptr<Request> Group::irecv(nb::handle buffer, int32_t source, int32_t tag) const {
   const MessageMemory own = message_memory(buffer, true, "Irecv");
   const Memory& memory = own.memory;
-  const Use use(state, "irecv");
+  const Use use(state, "Irecv");
   state->sweep();
-  couplet_group* const group = open_handle("irecv");
+  couplet_group* const group = open_handle("Irecv");
   auto request = std::make_unique<Request>(state, held_memory(buffer));
   request->element_bytes = own.element_bytes;
   const Outcome outcome = unlocked(
       [&] { return couplet_irecv(group, memory.data, memory.count, memory.type, source, tag, &request->handle); });
-  check_open(outcome, *state, is_open(), "irecv", "group");
+  check_open(outcome, *state, is_open(), "Irecv", "group");
   return request;
 }
 
-nb::tuple Group::rank_and_size() const {
-  const Use use(state, "rank");
-  int32_t rank = -1;
-  int32_t size = 0;
+void Group::look(const char* verb, int32_t& rank, int32_t& size) const {
+  const Use use(state, verb);
   if (frees != 0) {
-    raise(COUPLET_ERROR_STATE, "rank: another thread of this process frees the group");
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": another thread of this process frees the group");
   }
   // It never waits. With the GIL, no other thread can begin to free or to leave meanwhile.
-  check(outcome_of(couplet_group_rank(open_handle("rank"), &rank, &size)));
-  return nb::make_tuple(rank, size);
+  check(outcome_of(couplet_group_rank(open_handle(verb), &rank, &size)), verb);
+}
+
+int32_t Group::rank() const {
+  int32_t rank = -1;
+  int32_t size = 0;
+  look("rank", rank, size);
+  return rank;
+}
+
+int32_t Group::size() const {
+  int32_t rank = -1;
+  int32_t size = 0;
+  look("size", rank, size);
+  return size;
 }
 
 void Group::free() {
@@ -156,7 +167,7 @@ nb::tuple wait_any(const std::vector<Request*>& requests, double timeout_s) {
     requests[i]->handle = handles[i];
     requests[i]->forget_when_done();
   }
-  check(outcome);
+  check(outcome, "waitany");
   return nb::make_tuple(index, index < 0 ? message : requests[static_cast<std::size_t>(index)]->counted(message));
 }
 
@@ -178,7 +189,8 @@ void bind_messages(nb::module_& module) {
       .def("test", &Request::test, Stays())
       .def("withdraw", &Request::withdraw, Stays());
   nb::class_<Group>(module, "Group")
-      .def("rank_and_size", &Group::rank_and_size, Stays())
+      .def("rank", &Group::rank, Stays())
+      .def("size", &Group::size, Stays())
       .def("isend", &Group::isend, nb::arg("buffer"), nb::arg("target"), nb::arg("tag"), Stays())
       .def("irecv", &Group::irecv, nb::arg("buffer"), nb::arg("source"), nb::arg("tag"), Stays())
       .def("free", &Group::free, Stays());

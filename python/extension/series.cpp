@@ -513,7 +513,7 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
                                     const OpenOptions& options) {
   Use use(state, "open_series");
   couplet_series_open_options c = options.plain;
-  c.group = options.group != nullptr ? options.group->open_handle("series") : nullptr;
+  c.group = options.group != nullptr ? options.group->open_handle("open_series") : nullptr;
   couplet_universe* const universe = use.universe();
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   auto series = std::make_shared<couplet_series*>(nullptr);
@@ -561,7 +561,7 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
     lent->in_use = false;
   });
   lent->in_use = false;
-  check_open(outcome, *state, options.group == nullptr || options.group->is_open(), "series", "group");
+  check_open(outcome, *state, options.group == nullptr || options.group->is_open(), "open_series", "group");
   return std::make_unique<Series>(state, *series);
 }
 

@@ -122,12 +122,12 @@ nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
   if (!state) {
     return nb::make_tuple(index, couplet_status{COUPLET_OK}, std::string());
   }
-  const Use use(state, "waitany");
+  const Use use(state, "waitany_task");
   std::vector<std::unique_ptr<Completes>> completes;
   for (Task* task : tasks) {
     if (task->handle != nullptr) {
-      task->check_open("waitany");
-      completes.push_back(std::make_unique<Completes>(task->is_completed_now, "waitany"));
+      task->check_open("waitany_task");
+      completes.push_back(std::make_unique<Completes>(task->is_completed_now, "waitany_task"));
     }
   }
   const Outcome outcome = blocking(
@@ -142,9 +142,10 @@ nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
     tasks[i]->handle = handles[i];
   }
   if (!done) {
-    check_open(outcome, *state, !closed, "waitany", "handle of the tasks");
+    check_open(outcome, *state, !closed, "waitany_task", "handle of the tasks");
   }
-  return nb::make_tuple(index, outcome.status, outcome.text);
+  return nb::make_tuple(index, outcome.status,
+                        outcome.status < 0 ? in_words_of("waitany_task", outcome.text) : std::string());
 }
 
 }  // namespace

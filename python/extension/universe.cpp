@@ -44,7 +44,7 @@ struct JoinRequest {
 };
 
 std::unique_ptr<Universe> finish_join(const Outcome& outcome, couplet_universe* handle, bool multiple_threads) {
-  check(outcome);
+  check(outcome, "join");
   auto universe = std::make_unique<Universe>();
   universe->state->handle = handle;
   universe->state->multiple_threads = multiple_threads;
@@ -131,7 +131,7 @@ void leave(Universe& universe) {
   give_back(outcome.status);
   lent->parked.clear();
   lent->exposed.clear();
-  check(outcome);
+  check(outcome, "leave");
 }
 
 /// Raises the error of a call on the universe itself.
@@ -141,12 +141,20 @@ couplet_status check_joined(const Outcome& outcome, const Universe& universe, co
 
 // Calls that only look never wait for their turn, and keep the GIL: no other thread can begin to leave meanwhile.
 
-nb::tuple rank_and_size(const Universe& universe) {
+int32_t rank_of(const Universe& universe) {
   const Use use(universe.state, "rank");
   int32_t rank = 0;
   int32_t size = 0;
-  check(outcome_of(couplet_universe_rank(use.universe(), &rank, &size)));
-  return nb::make_tuple(rank, size);
+  check(outcome_of(couplet_universe_rank(use.universe(), &rank, &size)), "rank");
+  return rank;
+}
+
+int32_t size_of(const Universe& universe) {
+  const Use use(universe.state, "size");
+  int32_t rank = 0;
+  int32_t size = 0;
+  check(outcome_of(couplet_universe_rank(use.universe(), &rank, &size)), "size");
+  return size;
 }
 
 nb::tuple own_program(const Universe& universe) {
@@ -155,7 +163,7 @@ nb::tuple own_program(const Universe& universe) {
   int32_t program = 0;
   int32_t rank = 0;
   int32_t size = 0;
-  check(outcome_of(couplet_universe_program(use.universe(), &count, &program, &rank, &size)));
+  check(outcome_of(couplet_universe_program(use.universe(), &count, &program, &rank, &size)), "program");
   return nb::make_tuple(count, program, rank, size);
 }
 
@@ -164,14 +172,15 @@ nb::tuple program_info(const Universe& universe, int32_t program) {
   const char* name = "";
   int32_t size = 0;
   int32_t first_rank = 0;
-  check(outcome_of(couplet_universe_describe_program(use.universe(), program, &name, &size, &first_rank)));
+  check(outcome_of(couplet_universe_describe_program(use.universe(), program, &name, &size, &first_rank)),
+        "program_info");
   return nb::make_tuple(name, size, first_rank);
 }
 
 int32_t find_rank(const Universe& universe, const std::string& name, int32_t rank) {
   const Use use(universe.state, "find_rank");
   int32_t found = -1;
-  check(outcome_of(couplet_universe_find_rank(use.universe(), name.c_str(), rank, &found)));
+  check(outcome_of(couplet_universe_find_rank(use.universe(), name.c_str(), rank, &found)), "find_rank");
   return found;
 }
 
@@ -318,7 +327,8 @@ void bind_universe(nb::module_& module) {
       .def_prop_ro("left", [](const Universe& universe) { return universe.state->handle == nullptr; })
       .def("check_can_leave", &check_can_leave)
       .def("leave", &leave, Stays())
-      .def("rank_and_size", &rank_and_size, Stays())
+      .def("rank", &rank_of, Stays())
+      .def("size", &size_of, Stays())
       .def("own_program", &own_program, Stays())
       .def("program_info", &program_info, nb::arg("program"), Stays())
       .def("find_rank", &find_rank, nb::arg("name"), nb::arg("rank"), Stays())

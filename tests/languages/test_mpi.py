@@ -55,7 +55,8 @@ def test_joining_before_mpi_is_there(make_world: Callable[..., World], flavour: 
     else:
         command = [compiled("early", language, flavour)]
     ended = world.finish(world.start(command, **mpi_environment(flavour))).check()
-    assert ended.output.startswith("-14 couplet_join_mpi: MPI is not initialised")
+    call = "join" if language == "python" else "couplet_join_mpi"
+    assert ended.output.startswith(f"-14 {call}: MPI is not initialised")
 
 
 def test_flavour_of_an_mpi() -> None:
