@@ -68,7 +68,7 @@ Status Worker::join_group(const WorkerOptions& options) {
   COUPLET_TRY_VALUE(
       message::Group * group,
       messenger.groups().create(fmt::format("workers of tasks {}, {} {}", name_, own->name, index), ranks_));
-  COUPLET_TRY_VALUE(team_, message::MessageTeam::open(messenger, *group, fmt::format("tasks '{}'", name_)));
+  COUPLET_TRY_VALUE(team_, message::MessageTeam::open(messenger, *group, "tasks " + name_));
   return {};
 }
 
