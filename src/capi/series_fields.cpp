@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/counted.hpp"
 #include "capi/options.hpp"
 #include "capi/series.hpp"
 #include "os/clock.hpp"
@@ -281,6 +282,7 @@ Result<std::vector<series::FieldChoice>> choices_of(const couplet_series_open_op
 }  // namespace couplet::capi
 
 using couplet::Code;
+using couplet::counted;
 using couplet::fail;
 using couplet::Status;
 namespace capi = couplet::capi;
@@ -342,8 +344,9 @@ couplet_status couplet_series_claim_arrays(couplet_series* series, int64_t step,
     const auto& pieces = series->writer->pieces();
     if (array_count < 0 || static_cast<std::size_t>(array_count) != pieces.size()) {
       return series->writer->refuse(
-          fail(Code::argument, "{}: room for {} addresses is given, this rank writes {} boxes of series '{}'", function,
-               array_count, pieces.size(), series->writer->file().geometry().name),
+          fail(Code::argument, "{}: room for {} is given, this rank writes {} of series '{}'", function,
+               counted(array_count, "address", "addresses"), counted(pieces.size(), "box", "boxes"),
+               series->writer->file().geometry().name),
           step);
     }
     COUPLET_TRY_VALUE(std::byte* const slot, series->writer->claim(step));
@@ -395,8 +398,8 @@ couplet_status couplet_series_describe_field(const couplet_series* handle, int32
     const couplet_series::Described& known = capi::described(*series);
     const auto& description = known.description;
     if (field < 0 || static_cast<std::size_t>(field) >= description.fields.size()) {
-      return fail(Code::not_found, "{}: series '{}' has {} fields, counted from 0, so there is no field {}", function,
-                  description.name, description.fields.size(), field);
+      return fail(Code::not_found, "{}: series '{}' has {}, counted from 0, so there is no field {}", function,
+                  description.name, counted(description.fields.size(), "field"), field);
     }
     const auto& described = description.fields[static_cast<std::size_t>(field)];
     const auto& corners = known.corners[static_cast<std::size_t>(field)];

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "capi/options.hpp"
 #include "capi/series.hpp"
 #include "os/clock.hpp"
@@ -18,8 +19,8 @@ Result<std::shared_ptr<const series::Weights>> weights_of(const couplet_series_o
   }
   COUPLET_TRY_VALUE(const auto given_weights, complete(options.weights, couplet_series_weights_init, function));
   if (given_weights.rows < 0 || given_weights.source_points < 1) {
-    return fail(Code::argument, "{}: weights with {} rows and {} source points; at least 0 and 1 are needed", function,
-                given_weights.rows, given_weights.source_points);
+    return fail(Code::argument, "{}: weights with {} and {}; at least 0 and 1 are needed", function,
+                counted(given_weights.rows, "row"), counted(given_weights.source_points, "source point"));
   }
   constexpr std::int64_t max_numbers = INT64_MAX / static_cast<std::int64_t>(sizeof(double));
   if (given_weights.rows >= max_numbers || given_weights.source_points > max_numbers) {
@@ -95,8 +96,8 @@ couplet_status couplet_series_read_at(couplet_series* series, const double* time
       sound = capi::given(times, function, "times");
     }
     if (sound.ok() && (time_count < 1 || out_count < 0 || (out_count > 0 && outs == nullptr))) {
-      sound = couplet::fail(couplet::Code::argument, "{}: {} times and {} arrays; at least 1 and 0 are needed",
-                            function, time_count, out_count);
+      sound = couplet::fail(couplet::Code::argument, "{}: {} and {}; at least 1 and 0 are needed", function,
+                            couplet::counted(time_count, "time"), couplet::counted(out_count, "array"));
     }
     if (!sound.ok()) {
       couplet::series::Batch nothing;

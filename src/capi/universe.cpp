@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "base/counted.hpp"
 #include "capi/call.hpp"
 #include "capi/options.hpp"
 #include "capi/private.h"
@@ -13,6 +14,7 @@ namespace {
 
 using couplet::Code;
 using couplet::fail;
+using couplet::ranks_below;
 using couplet::Result;
 using couplet::Status;
 namespace capi = couplet::capi;
@@ -243,8 +245,8 @@ couplet_status couplet_universe_find_rank(const couplet_universe* universe, cons
     COUPLET_TRY_VALUE(const std::int32_t id, find_program(*universe->universe, name));
     const auto& info = universe->universe->membership().programs()[static_cast<std::size_t>(id)];
     if (rank < 0 || rank >= info.size) {
-      return fail(Code::not_found, "couplet_universe_find_rank: program '{}' has ranks 0 to {}, not {}", name,
-                  info.size - 1, rank);
+      return fail(Code::not_found, "couplet_universe_find_rank: program '{}' has {}, not {}", name,
+                  ranks_below(info.size), rank);
     }
     *universe_rank = info.first_rank + rank;
     return {};

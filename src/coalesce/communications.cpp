@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "coalesce/meeting.hpp"
 #include "message/team.hpp"
 #include "os/clock.hpp"
@@ -286,9 +287,10 @@ Status CommunicationsManager::set_length(RequestId request, std::uint64_t bytes)
   }
   if (filled_ != one.request.phase) return wrong(Code::state, "a length is set in the fill of its phase only");
   if (bytes > edge.bytes())
-    return wrong(Code::limit, fmt::format("room for {} bytes, not for {}", edge.bytes(), bytes));
+    return wrong(Code::limit, fmt::format("room for {}, not for {}", counted(edge.bytes(), "byte"), bytes));
   if (!edge.is_variable && bytes != 0 && bytes != edge.bytes()) {
-    return wrong(Code::argument, fmt::format("it is optional, with 0 or {} bytes, not {}", edge.bytes(), bytes));
+    return wrong(Code::argument,
+                 fmt::format("it is optional, with 0 or {}, not {}", counted(edge.bytes(), "byte"), bytes));
   }
   return plan_.places[request].exchange->set_length(plan_.places[request].edge, bytes);
 }

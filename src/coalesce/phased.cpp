@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/types.hpp"
 #include "wire/numbers.hpp"
 
@@ -145,7 +146,8 @@ Status PhasedBroadcast::fill(const Moment& moment) {
     COUPLET_TRY_VALUE(const bool is_given, give_(moment.round, slot.data.data(), slot.bytes));
     slot.givers = is_given ? 1 : 0;
     if (slot.bytes > capacity_bytes_) {
-      return fail(Code::limit, "{} bytes are given, and there is room for {}", slot.bytes, capacity_bytes_);
+      return fail(Code::limit, "{} given, and there is room for {}", counted(slot.bytes, "byte is", "bytes are"),
+                  capacity_bytes_);
     }
   }
   if (!is_due(moment.round, static_cast<std::uint64_t>(tree_.depth), options_.every, began)) return {};
@@ -219,7 +221,7 @@ Status PhasedReduction::give(std::uint64_t round) {
   COUPLET_TRY_VALUE(const bool is_given, give_(round, slot.data.data(), slot.bytes));
   slot.givers = is_given ? 1 : 0;
   if (is_given && slot.bytes != bytes_) {
-    return fail(Code::argument, "{} bytes are given to a reduction of {}", slot.bytes, bytes_);
+    return fail(Code::argument, "{} given to a reduction of {}", counted(slot.bytes, "byte is", "bytes are"), bytes_);
   }
   return {};
 }

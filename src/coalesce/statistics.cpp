@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "coalesce/json.hpp"
 
 namespace couplet::coalesce {
@@ -56,9 +57,10 @@ PeerCounts& peer_of(std::vector<PeerCounts>& peers, std::int32_t rank) {
 std::string table_of(const Counts& counts) {
   const Sums sums = sums_of(counts);
   std::string text = fmt::format(
-      "{}, rank {}: {} rounds by {}, waits {}, messages {}\n"
+      "{}, rank {}: {} by {}, waits {}, messages {}\n"
       "a round: {:.3g} messages sent, {:.3g} synchronisation points, {:.3g} us waited\n\n",
-      counts.name, counts.rank, counts.rounds, counts.method, counts.merges_waits ? "merged" : "separate",
+      counts.name, counts.rank, counted(counts.rounds, "round"), counts.method,
+      counts.merges_waits ? "merged" : "separate",
       counts.merges_waits && counts.merges_messages ? "merged" : "separate", per_round(sums.messages, counts.rounds),
       per_round(sums.waits, counts.rounds), per_round(sums.wait_ns, counts.rounds) * 1e-3);
   text += fmt::format("{:<24} {:>12} {:>16} {:>12} {:>16} {:>12} {:>12}\n", "client", "parts sent", "bytes sent",

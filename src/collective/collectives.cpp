@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "collective/call.hpp"
 #include "collective/collective.hpp"
 #include "os/clock.hpp"
@@ -117,8 +118,8 @@ Status Collectives::turn_away(KnownGroup& known, std::uint64_t number, std::stri
 template <typename Make>
 Status Collectives::make_next(message::Group& group, std::string_view call, const Make& make) {
   if (group.rank() < 0) {
-    return fail(Code::state, "{}: this process is no member of group '{}', which has {} members", call, group.name(),
-                group.size());
+    return fail(Code::state, "{}: this process is no member of group '{}', which has {}", call, group.name(),
+                counted(group.size(), "member"));
   }
   KnownGroup& known = known_of(group);
   look_after_absence(engine_, looked_ticks_);
@@ -532,7 +533,8 @@ std::vector<GroupTable> tables_of(const Collectives& calls) {
 
 Status Collectives::release(message::Group& group) {
   if (group.pending > 0) {
-    return fail(Code::state, "group '{}' has {} requests that are not complete", group.name(), group.pending);
+    return fail(Code::state, "group '{}' has {} not complete", group.name(),
+                counted(group.pending, "request that is", "requests that are"));
   }
   const auto found = known_.find(group.hash());
   if (found == known_.end() || courier_.messenger().groups().count_like(group) > 1) return {};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/counted.hpp"
+
 namespace couplet::collective {
 namespace {
 
@@ -46,8 +48,8 @@ struct UserBlocks {
   }
   [[nodiscard]] Status check(std::int32_t size, std::uint64_t given, std::uint64_t element_bytes) const {
     if (given != Sizes::unknown && given != static_cast<std::uint64_t>(size)) {
-      return fail(Code::argument, "{} and its offsets have {} entries; one for each of {} members is needed", name,
-                  given, size);
+      return fail(Code::argument, "{} and its offsets have {}; one for each of {} is needed", name,
+                  counted(given, "entry", "entries"), counted(size, "member"));
     }
     if (counts == nullptr) return fail(Code::argument, "{} is NULL; it has to have one count for each member", name);
     const std::uint64_t most = max_message_bytes / element_bytes;
@@ -268,8 +270,11 @@ Needs needs_of(const Arguments& arguments, std::int32_t own, std::int32_t size) 
 }
 
 Status check_array(const char* name, const void* array, std::uint64_t size, std::uint64_t needed) {
-  if (needed > 0 && array == nullptr) return fail(Code::argument, "{} is NULL, for {} elements", name, needed);
-  if (size < needed) return fail(Code::argument, "{} has {} elements, and {} are needed", name, size, needed);
+  if (needed > 0 && array == nullptr)
+    return fail(Code::argument, "{} is NULL, for {}", name, counted(needed, "element"));
+  if (size < needed)
+    return fail(Code::argument, "{} has {}, and {} needed", name, counted(size, "element"),
+                counted(needed, "is", "are"));
   return {};
 }
 
@@ -278,7 +283,7 @@ Status check_own_count(const Arguments& arguments, std::int32_t own) {
   const auto rank = static_cast<std::size_t>(own);
   const bool is_root = arguments.root == own;
   const auto differ = [own](std::uint64_t one, std::uint64_t other) {
-    return fail(Code::argument, "rank {} gives itself {} elements and takes {}", own, one, other);
+    return fail(Code::argument, "rank {} gives itself {} and takes {}", own, counted(one, "element"), other);
   };
   if (!arguments.uneven) return {};
   if (arguments.kind == Collective::gather && is_root && arguments.count != arguments.output_counts[rank]) {
@@ -310,8 +315,8 @@ Status check_memory(const Arguments& arguments, std::int32_t own, std::int32_t s
   const auto members = static_cast<std::uint64_t>(size);
   if (arguments.kind == Collective::alltoall && !arguments.uneven && arguments.sizes.input != Sizes::unknown &&
       arguments.sizes.input % members != 0) {
-    return fail(Code::argument, "data has {} elements, which cannot be divided among {} members", arguments.sizes.input,
-                members);
+    return fail(Code::argument, "data has {}, which cannot be divided among {}",
+                counted(arguments.sizes.input, "element"), counted(members, "member"));
   }
   COUPLET_TRY(check_array("data", arguments.input, arguments.sizes.input, needs.input));
   return check_array(arguments.kind == Collective::broadcast ? "data" : "result", arguments.output,
@@ -326,8 +331,8 @@ Status check(const Arguments& arguments, std::int32_t own, std::int32_t size, co
   }
   const std::uint64_t element_bytes = type->element_bytes * static_cast<std::uint64_t>(size);
   if (arguments.count > max_message_bytes / element_bytes) {
-    return fail(Code::argument, "{} elements of {} bytes for each of {} members are more than {} bytes",
-                arguments.count, type->element_bytes, size, max_message_bytes);
+    return fail(Code::argument, "{} elements of {} for each of {} are more than {} bytes", arguments.count,
+                counted(type->element_bytes, "byte"), counted(size, "member"), max_message_bytes);
   }
   const bool is_root = arguments.root == own;
   COUPLET_TRY(check_uneven(arguments, is_root, size, element_bytes));

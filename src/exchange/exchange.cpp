@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "exchange/assembly.hpp"
 #include "exchange/meeting.hpp"
 #include "exchange/talk.hpp"
@@ -273,8 +274,8 @@ Status Exchange::set_length(std::uint32_t edge, std::uint64_t bytes) {
                 describe(one, group_.rank()));
   }
   if (bytes > one.bytes()) {
-    return fail(Code::limit, "{}: {} has room for {} bytes, not for {}", options_.title, describe(one, group_.rank()),
-                one.bytes(), bytes);
+    return fail(Code::limit, "{}: {} has room for {}, not for {}", options_.title, describe(one, group_.rank()),
+                counted(one.bytes(), "byte"), bytes);
   }
   rounds_->set_length(edge, bytes);
   return {};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "base/counted.hpp"
+
 namespace couplet::exchange {
 namespace {
 
@@ -74,7 +76,8 @@ Status Notices::look(std::uint64_t rounds) noexcept {
       Status news;
       if (neighbor.request != nullptr && neighbor.request->done) news = take(neighbor);
       if (news.ok() && neighbor.has_closed && neighbor.rounds < rounds) {
-        news = fail(Code::state, "{} has closed it after {} rounds", name_of(neighbor.rank), neighbor.rounds);
+        news =
+            fail(Code::state, "{} has closed it after {}", name_of(neighbor.rank), counted(neighbor.rounds, "round"));
       }
       if (!news.ok()) failure_ = std::move(news);
     } catch (const std::bad_alloc&) {

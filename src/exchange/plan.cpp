@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
+
 namespace couplet::exchange {
 namespace {
 
@@ -34,14 +36,14 @@ Status both_use(std::span<const Edge> edges, const Run& before, const Run& after
   const auto bytes = before.last - after.first;
   const std::string one = describe(edges[before.edge], rank);
   if (before.edge == after.edge) {
-    return fail(Code::argument, "{} receives {} bytes twice into the same memory", one, bytes);
+    return fail(Code::argument, "{} receives {} twice into the same memory", one, counted(bytes, "byte"));
   }
   const std::string other = describe(edges[after.edge], rank);
   if (edges[before.edge].direction == edges[after.edge].direction) {
-    return fail(Code::argument, "{} and {} receive into the same memory: {} bytes", one, other, bytes);
+    return fail(Code::argument, "{} and {} receive into the same memory: {}", one, other, counted(bytes, "byte"));
   }
-  return fail(Code::argument, "{} and {} use the same memory, and one of them receives into it: {} bytes", one, other,
-              bytes);
+  return fail(Code::argument, "{} and {} use the same memory, and one of them receives into it: {}", one, other,
+              counted(bytes, "byte"));
 }
 
 // Returns argument if the region is malformed. bytes: gets its size.

@@ -4,6 +4,8 @@
 #include <bit>
 #include <map>
 
+#include "base/counted.hpp"
+
 namespace couplet::exchange {
 namespace {
 
@@ -64,25 +66,28 @@ Status compare_edge(const Both& both, const Ends& ends) {
       fmt::format("edge{} (tag {}) from {} to {}", one.title.empty() ? std::string() : fmt::format(" '{}'", one.title),
                   one.tag, ends.sender, ends.receiver);
   if (both.receiver == nullptr) {
-    return fail(Code::mismatch, "{}: the sender has it, with {} bytes, and the receiver has not", edge, one.bytes);
+    return fail(Code::mismatch, "{}: the sender has it, with {}, and the receiver has not", edge,
+                counted(one.bytes, "byte"));
   }
   if (both.sender == nullptr) {
-    return fail(Code::mismatch, "{}: the receiver has it, with {} bytes, and the sender has not", edge, one.bytes);
+    return fail(Code::mismatch, "{}: the receiver has it, with {}, and the sender has not", edge,
+                counted(one.bytes, "byte"));
   }
   const ExchangeEdge& other = *both.receiver;
   if (one.title != other.title) {  // it may say more than the sizes do
     return fail(Code::mismatch, "{}: the receiver calls it '{}'", edge, other.title);
   }
   if (one.bytes != other.bytes) {
-    return fail(Code::mismatch, "{}: the sender has {} bytes, and the receiver {}", edge, one.bytes, other.bytes);
+    return fail(Code::mismatch, "{}: the sender has {}, and the receiver {}", edge, counted(one.bytes, "byte"),
+                other.bytes);
   }
   if (one.contents != other.contents && !one.contents.empty() && !other.contents.empty()) {
     return fail(Code::mismatch, "{}: the sender has {}, and the receiver {}", edge, one.contents, other.contents);
   }
   const auto word = [](bool is_variable) { return is_variable ? "a variable length" : "a fixed length"; };
   if (one.is_variable != other.is_variable) {
-    return fail(Code::mismatch, "{}: the sender gives it {} ({} bytes), and the receiver {}", edge,
-                word(one.is_variable), one.bytes, word(other.is_variable));
+    return fail(Code::mismatch, "{}: the sender gives it {} ({}), and the receiver {}", edge, word(one.is_variable),
+                counted(one.bytes, "byte"), word(other.is_variable));
   }
   if (one.every != other.every || one.offset != other.offset) {
     return fail(Code::mismatch,

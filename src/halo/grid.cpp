@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "halo/division.hpp"
 
 namespace couplet::halo {
@@ -22,8 +23,9 @@ Status check(const GridTerms& terms, std::int32_t rank_count) {
                   number_of(terms, dimension), terms.cells[place]);
     }
     if (terms.blocks[place] < 0 || terms.blocks[place] > terms.cells[place]) {
-      return fail(Code::argument, "the {} cells of a grid in dimension {} cannot be divided into {} blocks",
-                  terms.cells[place], number_of(terms, dimension), terms.blocks[place]);
+      return fail(Code::argument, "the {} of a grid in dimension {} cannot be divided into {}",
+                  counted(terms.cells[place], "cell"), number_of(terms, dimension),
+                  counted(terms.blocks[place], "block"));
     }
   }
   return {};
@@ -73,20 +75,20 @@ Status Grid::divide(std::int32_t rank_count) {
     for (std::int64_t block = 0; block < blocks(dimension); ++block, ++next) {
       const std::int64_t own = next < terms_.block_cells.size() ? terms_.block_cells[next] : 0;
       if (own < 1 || own > cells(dimension) - cuts.back()) {
-        return fail(Code::argument, "block {} of dimension {} has {} cells, where 1 to {} are left of {}",
-                    block + first_number(), number_of(dimension), own, cells(dimension) - cuts.back(),
+        return fail(Code::argument, "block {} of dimension {} has {}, where 1 to {} are left of {}",
+                    block + first_number(), number_of(dimension), counted(own, "cell"), cells(dimension) - cuts.back(),
                     cells(dimension));
       }
       cuts.push_back(cuts.back() + own);
     }
     if (cuts.back() != cells(dimension)) {
-      return fail(Code::argument, "the blocks of dimension {} have {} cells together, and the grid has {}",
-                  number_of(dimension), cuts.back(), cells(dimension));
+      return fail(Code::argument, "the blocks of dimension {} have {} together, and the grid has {}",
+                  number_of(dimension), counted(cuts.back(), "cell"), cells(dimension));
     }
   }
   if (next == terms_.block_cells.size()) return {};
-  return fail(Code::argument, "the cells of {} blocks are given, and the dimensions have {} together",
-              terms_.block_cells.size(), next);
+  return fail(Code::argument, "the cells of {} are given, and the dimensions have {} together",
+              counted(terms_.block_cells.size(), "block"), next);
 }
 
 std::int64_t Grid::cut(int dimension, std::int64_t block) const noexcept {

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "wire/lists.hpp"
 
 namespace couplet::halo {
@@ -282,8 +283,8 @@ Status check_list_field(const IndexLists& lists, const Field& field) {
   }
   for (std::size_t number = 0; number < point_count; ++number) needed = std::max(needed, lists.place(number) + 1);
   if (field.shape[0] < needed) {
-    return fail(Code::shape, "field '{}': the array has {} points, and the lists of indices need {}", field.name,
-                field.shape[0], needed);
+    return fail(Code::shape, "field '{}': the array has {}, and the lists of indices need {}", field.name,
+                counted(field.shape[0], "point"), needed);
   }
   if (field.memory == nullptr && point_count > 0) {
     return fail(Code::argument, "field '{}': the array is NULL", field.name);

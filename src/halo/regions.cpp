@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/counted.hpp"
+
 namespace couplet::halo {
 namespace {
 
@@ -178,8 +180,8 @@ Status check_widths(const Grid& grid, const Field& field) {
     return fail(
         Code::argument,
         "field '{}': the widths {} below and {} above in dimension {} are larger than the smallest block, which "
-        "has {} cells{}; use fewer blocks in this dimension",
-        field.name, below, above, grid.number_of(dimension), grid.smallest_block(dimension),
+        "has {}{}; use fewer blocks in this dimension",
+        field.name, below, above, grid.number_of(dimension), counted(grid.smallest_block(dimension), "cell"),
         field.is_staggered[index(dimension)] ? " (the field is staggered, so one of them is shared)" : "");
   }
   if (moves_any) return {};
@@ -246,12 +248,11 @@ Status check(const Grid& grid, std::int32_t rank, const Field& field) {
     const bool has_room = first >= field.below[place] && first <= shape && field.above[place] <= shape &&
                           own <= shape - first - field.above[place];
     if (has_room) continue;
-    return fail(
-        Code::shape,
-        "field '{}': the array has {} points in dimension {}, and the first one of the block is {}; it must hold "
-        "{} below, the {} of the block of rank {}, and {} above",
-        field.name, shape, grid.number_of(dimension), first + grid.first_number(), field.below[place], own, rank,
-        field.above[place]);
+    return fail(Code::shape,
+                "field '{}': the array has {} in dimension {}, and the first one of the block is {}; it must hold "
+                "{} below, the {} of the block of rank {}, and {} above",
+                field.name, counted(shape, "point"), grid.number_of(dimension), first + grid.first_number(),
+                field.below[place], own, rank, field.above[place]);
   }
   return {};
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
+
 namespace couplet::layout {
 
 std::uint64_t Box::elements() const noexcept {
@@ -43,7 +45,7 @@ std::optional<Box> intersect(const Box& a, const Box& b) {
 
 Status check_inside(const Box& box, std::span<const std::int64_t> shape, std::string_view what) {
   if (static_cast<std::size_t>(box.dimensions) != shape.size()) {
-    return fail(Code::shape, "{} has {} dimensions, the array has {}", what, box.dimensions, shape.size());
+    return fail(Code::shape, "{} has {}, the array has {}", what, counted(box.dimensions, "dimension"), shape.size());
   }
   for (std::size_t index = 0; index < shape.size(); ++index) {
     const std::int64_t start = box.start[index];

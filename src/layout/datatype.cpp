@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/counted.hpp"
 #include "base/swap.hpp"
 
 namespace couplet::layout {
@@ -245,8 +246,9 @@ Result<Datatype> Datatype::subarray(std::span<const std::uint64_t> sizes, std::s
   for (std::size_t dimension = 0; dimension < sizes.size(); ++dimension) {
     const std::uint64_t room = sizes[dimension] - std::min(sizes[dimension], starts[dimension]);
     if (starts[dimension] > sizes[dimension] || subsizes[dimension] > room) {
-      return fail(Code::argument, "dimension {}: {} items from {} do not lie in {}", dimension, subsizes[dimension],
-                  starts[dimension], sizes[dimension]);
+      return fail(Code::argument, "dimension {}: {} from {} {} not lie in {}", dimension,
+                  counted(subsizes[dimension], "item"), starts[dimension], subsizes[dimension] == 1 ? "does" : "do",
+                  sizes[dimension]);
     }
   }
   // From the fastest dimension to the slowest.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.hpp"
 #include "message/absence.hpp"
 #include "message/message.hpp"
 #include "message/probe.hpp"
@@ -157,7 +158,8 @@ Status Messenger::waitany(std::span<Request*> requests, std::uint64_t deadline_n
   };
   if (!one_done()) {
     COUPLET_TRY(waiting_.until(
-        one_done, deadline_ns, [&requests] { return fmt::format("any of {} requests", requests.size()); }, true));
+        one_done, deadline_ns, [&requests] { return fmt::format("any of {}", counted(requests.size(), "request")); },
+        true));
   }
   *index = static_cast<std::int32_t>(found);
   return collect(requests_, &requests[found], message);
@@ -292,8 +294,8 @@ Status Messenger::flush(engine::PeerPatience& patience) {
   if (status.ok()) return requests_.unheard_failures();
   if (status.code() != Code::timeout || !none(&channel::Channel::queued)) return status;
   if (const std::uint64_t count = offered(); count > 0) {
-    return fail(Code::timeout, "{} messages were not received: a send that is not complete ends with its process",
-                count);
+    return fail(Code::timeout, "{} not received: a send that is not complete ends with its process",
+                counted(count, "message was", "messages were"));
   }
   return requests_.unheard_failures();
 }

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/swap.hpp"
 #include "layout/type_handles.hpp"
 #include "message/options.hpp"
@@ -31,11 +32,11 @@ Status misused_receive(const Group& group, const void* data, std::uint64_t count
     return fail(Code::type, "receive: {} is neither an element type nor a datatype (was it freed?)", type);
   }
   if (source != COUPLET_ANY_SOURCE && (source < 0 || source >= group.size())) {
-    return fail(Code::argument, "receive: source {} is outside group '{}', which has ranks 0 to {}", source,
-                group.name(), group.size() - 1);
+    return fail(Code::argument, "receive: source {} is outside group '{}', which has {}", source, group.name(),
+                ranks_below(group.size()));
   }
   if (tag < COUPLET_ANY_TAG) return fail(Code::argument, "receive: tag {} is negative", tag);
-  if (data == nullptr && count > 0) return fail(Code::argument, "receive: no buffer for {} elements", count);
+  if (data == nullptr && count > 0) return fail(Code::argument, "receive: no buffer for {}", counted(count, "element"));
   return fail(Code::argument, "receive: {} elements are more than {} bytes", count, largest_buffer_bytes);
 }
 
@@ -241,10 +242,10 @@ Status Receiving::grow_text(Request& request, std::uint64_t bytes) const {
 }
 
 Status Receiving::misfit(const Request& request, std::uint64_t bytes) const {
-  const std::string message = fmt::format("a message of {} bytes from {} with tag {} in group '{}'", bytes,
+  const std::string message = fmt::format("a message of {} from {} with tag {} in group '{}'", counted(bytes, "byte"),
                                           peers_.name(request.flow->peer), request.result.tag, request.group->name());
   if (bytes > request.bytes) {
-    return fail(Code::truncated, "{} does not fit into a buffer of {} bytes", message, request.bytes);
+    return fail(Code::truncated, "{} does not fit into a buffer of {}", message, counted(request.bytes, "byte"));
   }
   return fail(Code::type, "{} is not a whole number of {} elements of {} bytes", message, request.type->name,
               request.type->element_bytes);

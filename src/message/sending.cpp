@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/counted.hpp"
 #include "layout/type_handles.hpp"
 #include "message/absence.hpp"
 
@@ -50,11 +51,11 @@ Status misused_send(const Group& group, const void* data, std::uint64_t count, c
     return fail(Code::type, "send: {} is neither an element type nor a datatype (was it freed?)", type);
   }
   if (target < 0 || target >= group.size()) {
-    return fail(Code::argument, "send: target {} is outside group '{}', which has ranks 0 to {}", target, group.name(),
-                group.size() - 1);
+    return fail(Code::argument, "send: target {} is outside group '{}', which has {}", target, group.name(),
+                ranks_below(group.size()));
   }
   if (tag < 0) return fail(Code::argument, "send: tag {} is negative", tag);
-  if (data == nullptr && count > 0) return fail(Code::argument, "send: no data for {} elements", count);
+  if (data == nullptr && count > 0) return fail(Code::argument, "send: no data for {}", counted(count, "element"));
   return fail(Code::argument, "send: {} elements are more than {} bytes", count, largest_message_bytes);
 }
 
@@ -234,8 +235,8 @@ Status Sending::begin(Request& request) {
     Waiting::poll(*flow.channel, 64);  // credit, or room for copies, may have come back
   }
   if (!flow.lost && !(small && charge <= flow.credit) && flow.offered >= options_.envelope_limit) {
-    return fail(Code::limit, "{} has {} messages for {} that nobody has received: the limit of waiting messages",
-                peers_.name(peers_.self()), flow.offered, peers_.name(flow.peer));
+    return fail(Code::limit, "{} has {} for {} that nobody has received: the limit of waiting messages",
+                peers_.name(peers_.self()), counted(flow.offered, "message"), peers_.name(flow.peer));
   }
   const bool eager = small && charge <= flow.credit;
   if (!flow.lost && !eager && !requests_.register_cookie(request)) return Code::memory;

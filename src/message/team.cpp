@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "message/courier.hpp"
 #include "os/host.hpp"
 
@@ -23,7 +24,7 @@ std::uint64_t number_at(std::string_view bytes, std::size_t offset) {
 
 Status merge_minimum(std::string& own, std::string_view other) {
   if (own.size() != other.size()) {
-    return fail(Code::mismatch, "one member gives {} values, another {}", own.size() / 8, other.size() / 8);
+    return fail(Code::mismatch, "one member gives {}, another {}", counted(own.size() / 8, "value"), other.size() / 8);
   }
   for (std::size_t offset = 0; offset < own.size(); offset += 8) {
     if (static_cast<std::int64_t>(number_at(other, offset)) < static_cast<std::int64_t>(number_at(own, offset))) {
@@ -272,8 +273,8 @@ Status MessageTeam::minimum(std::span<std::int64_t> values, std::uint64_t deadli
       merge_minimum, deadline_ns);
   if (!all.ok()) return all.status();
   if (all->size() != values.size() * 8) {
-    Status differs = fail(Code::mismatch, "team '{}': one member gives {} values, another {}", name_, values.size(),
-                          all->size() / 8);
+    Status differs = fail(Code::mismatch, "team '{}': one member gives {}, another {}", name_,
+                          counted(values.size(), "value"), all->size() / 8);
     leave(differs);
     return differs;
   }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/assert.hpp"
+#include "base/counted.hpp"
 #include "os/clock.hpp"
 #include "os/error.hpp"
 #include "series/hold.hpp"
@@ -42,7 +43,8 @@ Result<std::vector<series::FieldSelection>> selections_of(const wire::Subscribe&
   std::vector<series::FieldSelection> selections;
   for (const auto& each : selection.fields) {
     if (each.field >= geometry.fields.size()) {
-      return fail(Code::shape, "the series has {} fields, and none with number {}", geometry.fields.size(), each.field);
+      return fail(Code::shape, "the series has {}, and none with number {}", counted(geometry.fields.size(), "field"),
+                  each.field);
     }
     const auto twice = std::any_of(selections.begin(), selections.end(),
                                    [&](const series::FieldSelection& other) { return other.field == each.field; });
@@ -411,8 +413,8 @@ Result<std::uint64_t> Server::start(Subscription& subscription, const wire::Subs
     release_leftover(file, owner, subscription.number());
     const series::Hold hold = series::take_hold_entry(file, owner, selection.program, lives_);
     if (!hold.taken()) {
-      return fail(Code::limit, "it has {} holders already, more do not fit (setting series.{}.holders)",
-                  file.reader_entries(), file.geometry().name);
+      return fail(Code::limit, "it has {} already, more do not fit (setting series.{}.holders)",
+                  counted(file.reader_entries(), "holder"), file.geometry().name);
     }
     file.readers()[hold.entry].subscription.store(subscription.number(), std::memory_order_relaxed);
     subscription.hold(served, hold);

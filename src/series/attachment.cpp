@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/counted.hpp"
 #include "layout/source_ranges.hpp"
 #include "os/clock.hpp"
 #include "os/populate.hpp"
@@ -139,8 +140,8 @@ Status Attachment::take_hold(Source& source) {
     return environment_.alive(other.peer, other.incarnation).ok();
   });
   if (!source.hold.taken()) {
-    return fail(Code::limit, "{}: writer rank {} has {} holders already, more do not fit (setting series.{}.holders)",
-                title(), source.writer, source.file->reader_entries(), record_.name);
+    return fail(Code::limit, "{}: writer rank {} has {} already, more do not fit (setting series.{}.holders)", title(),
+                source.writer, counted(source.file->reader_entries(), "holder"), record_.name);
   }
   return {};
 }

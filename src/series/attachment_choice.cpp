@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/types.hpp"
 #include "layout/cover.hpp"
 #include "layout/type_handles.hpp"
@@ -97,8 +98,8 @@ Status Attachment::choose_points(ChosenField& chosen) const {
   }
   const std::uint64_t elements = layout::whole(described.shape).elements();
   if (std::cmp_not_equal(elements, weights.source_points)) {
-    return fail(Code::shape, "{} has {} elements, but the weights are for {} source points", name, elements,
-                weights.source_points);
+    return fail(Code::shape, "{} has {}, but the weights are for {}", name, counted(elements, "element"),
+                counted(weights.source_points, "source point"));
   }
   const std::array<std::int64_t, 1> rows = {weights.rows()};
   chosen.box = layout::whole(rows);
@@ -167,8 +168,9 @@ Status Attachment::check_coverage(const ChosenField& field) const {
   if (covered == wanted) {
     return {};
   }
-  return fail(Code::shape, "{}: {} of the {} elements of the box {} are written by no rank of program '{}'",
-              title_of(field), wanted - std::min(covered, wanted), wanted, layout::to_string(field.box),
+  const std::uint64_t missing = wanted - std::min(covered, wanted);
+  return fail(Code::shape, "{}: {} of the {} of the box {} {} written by no rank of program '{}'", title_of(field),
+              missing, counted(wanted, "element"), layout::to_string(field.box), missing == 1 ? "is" : "are",
               record_.program);
 }
 

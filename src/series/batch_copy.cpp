@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "base/counted.hpp"
 #include "os/clock.hpp"
 #include "series/slot_protocol.hpp"
 
@@ -113,12 +114,12 @@ Status check_strided(const ChosenField& field, const Out& out, std::uint64_t up_
   }
   const std::uint64_t span = strided_span(field, out.strides, up_to);
   if (span > UINT64_MAX / 2) {
-    return fail(Code::argument, "{}: {} steps with a stride of {} bytes do not fit into any memory", title, up_to,
-                out.strides[0]);
+    return fail(Code::argument, "{}: {} with a stride of {} {} not fit into any memory", title, counted(up_to, "step"),
+                counted(out.strides[0], "byte"), up_to == 1 ? "does" : "do");
   }
   if (out.bytes > 0 && span > out.bytes) {
-    return fail(Code::argument, "{}: out has {} bytes, {} steps with its strides reach over {} bytes", title, out.bytes,
-                up_to, span);
+    return fail(Code::argument, "{}: out has {}, {} with its strides {} over {}", title, counted(out.bytes, "byte"),
+                counted(up_to, "step"), up_to == 1 ? "reaches" : "reach", counted(span, "byte"));
   }
   return {};
 }
@@ -151,8 +152,9 @@ Result<bool> ReadLimit::reached() {
 Status BatchCopy::check(const Attachment& attachment, std::uint64_t up_to, std::span<const Out> outs) {
   const auto& fields = attachment.fields();
   if (!outs.empty() && outs.size() != fields.size()) {
-    return fail(Code::argument, "{}: {} arrays to read into are given, {} fields are read", attachment.title(),
-                outs.size(), fields.size());
+    return fail(Code::argument, "{}: {}, {}", attachment.title(),
+                counted(outs.size(), "array to read into is given", "arrays to read into are given"),
+                counted(fields.size(), "field is read", "fields are read"));
   }
   for (std::size_t index = 0; index < outs.size(); ++index) {
     const Out& out = outs[index];
@@ -163,8 +165,9 @@ Status BatchCopy::check(const Attachment& attachment, std::uint64_t up_to, std::
     }
     std::uint64_t needed = 0;
     if (out.data != nullptr && (__builtin_mul_overflow(up_to, field.step_bytes, &needed) || out.bytes < needed)) {
-      return fail(Code::argument, "{}: out has {} bytes, {} steps of {} bytes do not fit", attachment.title_of(field),
-                  out.bytes, up_to, field.step_bytes);
+      return fail(Code::argument, "{}: out has {}, {} of {} {} not fit", attachment.title_of(field),
+                  counted(out.bytes, "byte"), counted(up_to, "step"), counted(field.step_bytes, "byte"),
+                  up_to == 1 ? "does" : "do");
     }
   }
   return {};

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "os/clock.hpp"
 #include "series/common_share.hpp"
 #include "series/waiting.hpp"
@@ -55,14 +56,15 @@ Status Reader::check_read(const Request& request) const {
                 at_least, up_to);
   }
   if (const std::uint64_t most = max_batch(attachment_.get(), options_); at_least > most) {
-    return fail(Code::limit, "series '{}': at_least is {}, but only {} steps of {} bytes fit into up_to_bytes ({})",
-                name_, at_least, most, attachment_->step_bytes(), options_.up_to_bytes);
+    return fail(Code::limit, "series '{}': at_least is {}, but only {} of {} {} into up_to_bytes ({})", name_, at_least,
+                counted(most, "step"), counted(attachment_->step_bytes(), "byte"), most == 1 ? "fits" : "fit",
+                options_.up_to_bytes);
   }
   const std::uint64_t slots = attachment_->record().slots;
   const std::string distance = options_.every > 1 ? fmt::format(" (one of {} steps)", options_.every) : "";
   if (at_least - 1 > (slots - 1) / options_.every) {
-    return fail(Code::limit, "series '{}': at_least is {}{}, but only {} steps are retained (slots)", name_, at_least,
-                distance, slots);
+    return fail(Code::limit, "series '{}': at_least is {}{}, but only {} (slots)", name_, at_least, distance,
+                counted(slots, "step is retained", "steps are retained"));
   }
   if (options_.interval > 0 && at_least > 1) {
     return fail(
@@ -72,9 +74,9 @@ Status Reader::check_read(const Request& request) const {
   }
   if (const std::uint64_t fewest = attachment_->fewest_slots(); at_least - 1 > (fewest - 1) / options_.every) {
     return fail(Code::limit,
-                "series '{}': at_least is {}{}, but only {} steps fit into the memory for steps of other nodes "
+                "series '{}': at_least is {}{}, but only {} into the memory for steps of other nodes "
                 "(buffer_bytes)",
-                name_, at_least, distance, fewest);
+                name_, at_least, distance, counted(fewest, "step fits", "steps fit"));
   }
   COUPLET_TRY(attachment_->check_holds());
   return BatchCopy::check(*attachment_, up_to, request.outs);
@@ -448,10 +450,10 @@ Status Reader::nothing_left(const Plan& plan, std::uint64_t deadline_ns) {
   const Source* const limiting = attachment_->find_lost(selection_.next());
   if (const Source* const gone = limiting != nullptr ? limiting : attachment_->find_lost(max_ordinal)) {
     return gone->part->alive().within(
-        fmt::format("series '{}': no more than {} steps can be read", name_, selection_.next()));
+        fmt::format("series '{}': no more than {} can be read", name_, counted(selection_.next(), "step")));
   }
-  return fail(Code::peer_lost, "series '{}': a writer of another reader rank is gone, {} steps were published", name_,
-              selection_.next());
+  return fail(Code::peer_lost, "series '{}': a writer of another reader rank is gone, {}", name_,
+              counted(selection_.next(), "step was published", "steps were published"));
 }
 
 Result<Retained> Reader::retained() {

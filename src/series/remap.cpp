@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/counted.hpp"
+
 namespace couplet::series {
 namespace {
 
@@ -59,8 +61,9 @@ Status check_weights(const Weights& weights) {
   }
   const auto entries = static_cast<std::uint64_t>(offsets.back());
   if (weights.sources.size() != entries || weights.values.size() != entries) {
-    return fail(Code::argument, "weights: row_offsets end with {} entries, but there are {} sources and {} weights",
-                entries, weights.sources.size(), weights.values.size());
+    return fail(Code::argument, "weights: row_offsets end with {}, but there are {} and {}",
+                counted(entries, "entry", "entries"), counted(weights.sources.size(), "source", "sources"),
+                counted(weights.values.size(), "weight"));
   }
   for (std::size_t entry = 0; entry < entries; ++entry) {
     if (weights.sources[entry] < 0 || weights.sources[entry] >= weights.source_points) {
@@ -72,8 +75,8 @@ Status check_weights(const Weights& weights) {
     }
   }
   if (!weights.source_mask.empty() && std::cmp_not_equal(weights.source_mask.size(), weights.source_points)) {
-    return fail(Code::argument, "weights: source_mask has {} marks for {} source points", weights.source_mask.size(),
-                weights.source_points);
+    return fail(Code::argument, "weights: source_mask has {} for {}", counted(weights.source_mask.size(), "mark"),
+                counted(weights.source_points, "source point"));
   }
   return {};
 }
@@ -116,9 +119,9 @@ Result<std::shared_ptr<const Remap>> Remap::make(const Weights& weights, std::sp
   }
   const auto missing = std::find(places.begin(), places.end(), nowhere);
   if (missing != places.end()) {
-    return fail(Code::shape,
-                "{}: {} of the {} source points that the weights need are written by no rank; the first one is {}",
-                title, std::count(places.begin(), places.end(), nowhere), points.size(),
+    const auto count = std::count(places.begin(), places.end(), nowhere);
+    return fail(Code::shape, "{}: {} of the {} that the weights need {} written by no rank; the first one is {}", title,
+                count, counted(points.size(), "source point"), count == 1 ? "is" : "are",
                 points[static_cast<std::size_t>(missing - places.begin())]);
   }
   std::shared_ptr<Remap> remap(new Remap());

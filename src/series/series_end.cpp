@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
 #include "os/clock.hpp"
 
 namespace couplet::series {
@@ -67,10 +68,10 @@ Status uneven_end(const Attachment& attachment, std::uint64_t ended, std::uint64
   const auto name = [](bool knows, const Source& source, const char* otherwise) {
     return knows ? fmt::format("writer rank {}", source.writer) : std::string(otherwise);
   };
-  return fail(Code::mismatch,
-              "{}: {} has ended it after {} steps, and {} has published {}; the {} steps that are not whole are lost",
-              attachment.title(), name(knows_behind, behind, "one writer rank"), ended,
-              name(published_in(ahead) >= most, ahead, "another one"), most, lost);
+  return fail(Code::mismatch, "{}: {} has ended it after {}, and {} has published {}; the {}", attachment.title(),
+              name(knows_behind, behind, "one writer rank"), counted(ended, "step"),
+              name(published_in(ahead) >= most, ahead, "another one"), most,
+              counted(lost, "step that is not whole is lost", "steps that are not whole are lost"));
 }
 
 }  // namespace couplet::series

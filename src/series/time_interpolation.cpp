@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "os/clock.hpp"
 
 namespace couplet::series {
@@ -58,8 +59,9 @@ Status TimeInterpolation::check(std::span<const double> times, std::span<const O
   }
   const auto& fields = description_.fields;
   if (!outs.empty() && outs.size() != fields.size()) {
-    return fail(Code::argument, "{}: {} arrays to read into are given, {} fields are read", title, outs.size(),
-                fields.size());
+    return fail(Code::argument, "{}: {}, {}", title,
+                counted(outs.size(), "array to read into is given", "arrays to read into are given"),
+                counted(fields.size(), "field is read", "fields are read"));
   }
   for (std::size_t index = 0; index < fields.size(); ++index) {
     const auto& field = fields[index];
@@ -75,8 +77,8 @@ Status TimeInterpolation::check(std::span<const double> times, std::span<const O
     }
     std::uint64_t needed = 0;
     if (__builtin_mul_overflow(times.size(), field.step_bytes, &needed) || outs[index].bytes < needed) {
-      return fail(Code::argument, "{}: out has {} bytes, values at {} times of {} bytes do not fit", name,
-                  outs[index].bytes, times.size(), field.step_bytes);
+      return fail(Code::argument, "{}: out has {}, values at {} of {} do not fit", name,
+                  counted(outs[index].bytes, "byte"), counted(times.size(), "time"), counted(field.step_bytes, "byte"));
     }
   }
   return {};
@@ -108,8 +110,8 @@ Status TimeInterpolation::prepare(std::span<const double> times, std::span<const
     outs_.reserve(description_.fields.size());
     return aim(times.size(), outs);
   } catch (const std::bad_alloc&) {
-    return fail(Code::memory, "series '{}': there is not enough memory to read at {} times", description_.name,
-                times.size());
+    return fail(Code::memory, "series '{}': there is not enough memory to read at {}", description_.name,
+                counted(times.size(), "time"));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/counted.hpp"
 #include "series/hold.hpp"
 #include "series/slot_protocol.hpp"
 
@@ -410,8 +411,8 @@ Result<WindowPlace> place_for(Environment& environment, const universe::SeriesRe
                 title);
   }
   if (place->rank < 0 || place->rank >= window->size()) {
-    return fail(Code::protocol, "{}: the register says that they are on rank {} of an MPI job with {} ranks", title,
-                place->rank, window->size());
+    return fail(Code::protocol, "{}: the register says that they are on rank {} of an MPI job with {}", title,
+                place->rank, counted(window->size(), "rank"));
   }
   return *place;
 }

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "series/collective.hpp"
 #include "series/slot_protocol.hpp"
 
@@ -201,8 +202,9 @@ Status Writer::put(std::span<const Array> arrays, std::int64_t step) {
   const std::uint64_t held = statistics_.held_ns;
   const auto& geometry = file_->geometry();
   if (arrays.size() != pieces_.size()) {
-    return refuse(fail(Code::argument, "series '{}' step {}: {} arrays are given, this rank has {} boxes in {} fields",
-                       geometry.name, step, arrays.size(), pieces_.size(), geometry.fields.size()),
+    return refuse(fail(Code::argument, "series '{}' step {}: {}, this rank has {} in {}", geometry.name, step,
+                       counted(arrays.size(), "array is given", "arrays are given"),
+                       counted(pieces_.size(), "box", "boxes"), counted(geometry.fields.size(), "field")),
                   step);
   }
   for (std::size_t index = 0; index < pieces_.size(); ++index) {

@@ -6,6 +6,7 @@
 #include <new>
 #include <type_traits>
 
+#include "base/counted.hpp"
 #include "base/types.hpp"
 #include "layout/overlap.hpp"
 #include "layout/type_handles.hpp"
@@ -119,8 +120,8 @@ std::optional<std::pair<OwnedBox, OwnedBox>> find_overlap(const std::vector<Prop
 Status check_fields_agree(const std::string& series, const std::vector<FieldSpecification>& first,
                           const std::vector<FieldSpecification>& other, std::size_t rank) {
   if (first.size() != other.size()) {
-    return fail(Code::mismatch, "series '{}' has {} fields on writer rank 0 and {} on rank {}", series, first.size(),
-                other.size(), rank);
+    return fail(Code::mismatch, "series '{}' has {} on writer rank 0 and {} on rank {}", series,
+                counted(first.size(), "field"), other.size(), rank);
   }
   for (std::size_t index = 0; index < first.size(); ++index) {
     const std::string title = title_of(series, first[index]);
@@ -355,7 +356,8 @@ class WriterCreation {
     COUPLET_TRY(wire::place_series(geometry));
     auto piece = window_->reserve(geometry.file_bytes);
     if (!piece) {
-      return piece.status().within(fmt::format("series '{}' with {} slots", specification_.name, record_.slots));
+      return piece.status().within(
+          fmt::format("series '{}' with {}", specification_.name, counted(record_.slots, "slot")));
     }
     window_piece_ = *piece;
     window_memory_ = {piece->data, geometry.file_bytes};
@@ -452,14 +454,15 @@ class WriterCreation {
     geometry.writer_rank = team_.rank();
     geometry.writer_count = team_.size();
     if (settings_.required_readers.size() > holders_) {
-      return fail(Code::limit, "series '{}': {} required readers do not fit into a table of {} holders", record_.name,
-                  settings_.required_readers.size(), holders_);
+      return fail(Code::limit, "series '{}': {} not fit into a table of {}", record_.name,
+                  counted(settings_.required_readers.size(), "required reader does", "required readers do"),
+                  counted(holders_, "holder"));
     }
     auto file = window_ != nullptr
                     ? SeriesFile::create_in(window_memory_, std::move(geometry))
                     : SeriesFile::create(environment_.node_directory() + "/" + own_.file, std::move(geometry));
     if (!file) {
-      return file.status().within(fmt::format("series '{}' with {} slots", record_.name, record_.slots));
+      return file.status().within(fmt::format("series '{}' with {}", record_.name, counted(record_.slots, "slot")));
     }
     file_ = std::move(file).value();
     const Owner owner{.peer = own_.peer, .incarnation = environment_.incarnation()};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "series/slot_protocol.hpp"
 #include "series/writer.hpp"
 
@@ -34,8 +35,8 @@ std::string Writer::describe_blocker(std::uint32_t index) const {
   if (owner.state == ReaderState::reserved) {
     return fmt::format("required reader program '{}' has not opened it", required_name(entry.program.load()));
   }
-  return fmt::format("{} holds it and has read {} of {} steps", environment_.peer_name(owner.peer), consumed_of(entry),
-                     ordinal_);
+  return fmt::format("{} holds it and has read {} of {}", environment_.peer_name(owner.peer), consumed_of(entry),
+                     counted(ordinal_, "step"));
 }
 
 // The hub keeps the set of ranks that have opened the series, and tells this process when all have.

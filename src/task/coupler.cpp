@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.hpp"
+
 namespace couplet::task {
 
 using wire::TaskMessage;
@@ -136,10 +138,8 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
   }
   if (inbox_.empty()) {
     if (in_hand > 0) {
-      return fail(
-          Code::state,
-          "tasks '{}': {} tasks were taken, and neither dispatched nor completed; there is no other task to take",
-          name_, in_hand);
+      return fail(Code::state, "tasks '{}': {}, and neither dispatched nor completed; there is no other task to take",
+                  name_, counted(in_hand, "task was taken", "tasks were taken"));
     }
     COUPLET_TRY(requesters_.loss(name_));
     say_end();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.hpp"
+
 namespace couplet::task {
 
 using wire::TaskMessage;
@@ -183,7 +185,8 @@ Status Requester::waitany(std::span<Task*> tasks, std::uint64_t deadline_ns, std
   if (std::all_of(tasks.begin(), tasks.end(), [](const Task* task) { return task == nullptr; })) {
     return {};
   }
-  COUPLET_TRY(wait_until(one_done, deadline_ns, fmt::format("any of {} tasks of tasks '{}'", tasks.size(), name_)));
+  COUPLET_TRY(
+      wait_until(one_done, deadline_ns, fmt::format("any of {} of tasks '{}'", counted(tasks.size(), "task"), name_)));
   *index = static_cast<std::int32_t>(found);
   return collect(&tasks[static_cast<std::size_t>(found)]);
 }

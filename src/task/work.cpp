@@ -1,5 +1,6 @@
 #include "task/work.hpp"
 
+#include "base/counted.hpp"
 #include "base/swap.hpp"
 #include "base/types.hpp"
 #include "layout/type_handles.hpp"
@@ -59,8 +60,8 @@ Incoming view_of(const wire::TaskMessage& message, std::uint64_t id) {
 
 Status check_expectation(const Incoming& incoming, const Expectation& expected) {
   if (expected.parameters >= 0 && static_cast<std::uint64_t>(expected.parameters) != incoming.parameters.size()) {
-    return fail(Code::argument, "the request has {} parameters, the worker expects {}", incoming.parameters.size(),
-                expected.parameters);
+    return fail(Code::argument, "the request has {}, the worker expects {}",
+                counted(incoming.parameters.size(), "parameter"), expected.parameters);
   }
   if (expected.type >= 0 && expected.type != incoming.type && (incoming.count > 0 || expected.count > 0)) {
     const TypeInfo* wanted = find_type(expected.type);
@@ -69,7 +70,7 @@ Status check_expectation(const Incoming& incoming, const Expectation& expected) 
                 wanted == nullptr ? layout::why_no_element(expected.type) : std::string(wanted->name));
   }
   if (expected.count >= 0 && static_cast<std::uint64_t>(expected.count) != incoming.count) {
-    return fail(Code::shape, "the request's payload has {} elements, the worker expects {}", incoming.count,
+    return fail(Code::shape, "the request's payload has {}, the worker expects {}", counted(incoming.count, "element"),
                 expected.count);
   }
   return {};

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "os/clock.hpp"
 
 namespace couplet::task {
@@ -52,8 +53,8 @@ Status Worker::join_group(const WorkerOptions& options) {
   }
   const std::int32_t size = options.group_size == 0 ? own->size : options.group_size;
   if (size < 1 || size > own->size || own->size % size != 0) {
-    return fail(Code::argument, "tasks '{}': program '{}' has {} ranks, which cannot be divided into groups of {}",
-                name_, own->name, own->size, options.group_size);
+    return fail(Code::argument, "tasks '{}': program '{}' has {}, which cannot be divided into groups of {}", name_,
+                own->name, counted(own->size, "rank"), options.group_size);
   }
   COUPLET_TRY(check_worker(options.id, fmt::format("tasks '{}'", name_)));
   const std::int32_t index = (static_cast<std::int32_t>(environment.self()) - own->first_rank) / size;

@@ -59,7 +59,7 @@ def test_mistakes_are_told_and_the_others_go_on(make_world: MakeWorld) -> None:
     )
     size = Member(world, "nowcast", 0, 3).hear()
     assert size.startswith(
-        "error COUPLET_ERROR_MISMATCH program 'nowcast' has 1 ranks, as the hub was told, but its rank 0"
+        "error COUPLET_ERROR_MISMATCH program 'nowcast' has 1 rank, as the hub was told, but its rank 0"
     )
     others = [Member(world, "ocean", 0, 2), Member(world, "nowcast", 0, 1)]
     for member in (ocean, *others):

@@ -170,7 +170,7 @@ def test_leaving_waits_for_sends_that_are_not_complete_and_counts_those_that_sta
         second.get("universe.group.Recv(found, 0, timeout=100)")
         assert second.get(f"bool((found == {number}).all())") == "True"
     output, errors = first.process.communicate(timeout=WATCHDOG_S)
-    assert "1 messages were not received" in output + errors
+    assert "1 message was not received" in output + errors
     second.leave()
 
 

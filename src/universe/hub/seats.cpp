@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/counted.hpp"
+
 namespace couplet::universe {
 namespace {
 
@@ -87,8 +89,8 @@ Result<std::int32_t> Seats::program_for(const JoinMessage& message) {
     const auto* const source = known.spec.size > 0 ? "as the hub was told" : "as its first rank said";
     // If the launcher of one MPI starts a program that was built with another MPI, each rank believes that it is alone.
     const auto* const hint = message.size == 1 ? "; was it built with the MPI of its launcher?" : "";
-    return fail(Code::mismatch, "program '{}' has {} ranks, {}, but its rank {} on host {} says it has {}{}",
-                message.program, known.seats.size(), source, message.rank, message.host, message.size, hint);
+    return fail(Code::mismatch, "program '{}' has {}, {}, but its rank {} on host {} says it has {}{}", message.program,
+                counted(known.seats.size(), "rank"), source, message.rank, message.host, message.size, hint);
   }
   return index;
 }

@@ -273,7 +273,7 @@ TEST(Misuse, OfSizesIsNamed) {
       uneven(one);
       one.output_offsets = far;
     });
-    expect("gives itself 1 elements and takes 2", [&](Arguments& one) {
+    expect("gives itself 1 element and takes 2", [&](Arguments& one) {
       uneven(one);
       one.kind = Collective::gather;
       one.root = party.rank();
@@ -287,12 +287,12 @@ TEST(Misuse, OfSizesIsNamed) {
       one.input_counts = counts;
     });
     const std::uint64_t others[] = {1, 1};
-    expect("gives itself 1 elements and takes 2", [&](Arguments& one) {
+    expect("gives itself 1 element and takes 2", [&](Arguments& one) {
       uneven(one);
       one.kind = Collective::alltoall;
       one.input_counts = others;
     });
-    expect("data has 1 elements, and 2 are needed", [&](Arguments& one) {
+    expect("data has 1 element, and 2 are needed", [&](Arguments& one) {
       uneven(one);
       one.sizes.input = 1;
     });

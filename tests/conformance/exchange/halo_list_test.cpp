@@ -214,7 +214,7 @@ TEST_P(ExchangeMethod, ArraysThatDoNotHoldTheListsAreErrorsAtAllRanks) {
     EXPECT_EQ(added.code(), member.rank() == 1 ? Code::shape : Code::ok) << added.text();
     const Status frozen = halo.freeze();
     EXPECT_EQ(frozen.code(), Code::shape);
-    EXPECT_NE(frozen.text().find("field 'u': the array has 1 points, and the lists of indices need 2"),
+    EXPECT_NE(frozen.text().find("field 'u': the array has 1 point, and the lists of indices need 2"),
               std::string::npos)
         << frozen.text();
   });

@@ -57,7 +57,7 @@ static void refuse_alone(couplet_group* group, int32_t rank) {
   int64_t numbers[2] = {1, 2};
   int64_t results[2];
   expect_refused(group, couplet_allreduce(group, numbers, results, 2, COUPLET_INT64, COUPLET_OPERATION_SUM, &options),
-                 COUPLET_ERROR_ARGUMENT, "result has 1 elements, and 2 are needed");
+                 COUPLET_ERROR_ARGUMENT, "result has 1 element, and 2 are needed");
   if (refuses) {
     expect_refused(group, couplet_ibarrier(group, NULL, NULL), COUPLET_ERROR_ARGUMENT, "request is NULL");
     expect_refused(group, couplet_collective_refuse(group, "barrier", COUPLET_ERROR_STATE, "no mesh"),

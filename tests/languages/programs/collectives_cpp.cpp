@@ -58,13 +58,13 @@ void refuse_alone(const couplet::Group& group, std::span<const std::int64_t> in,
     expect(sum == 2, "the call after one that was refused");
   };
   fails([&] { couplet::allreduce(group, in, refuses ? out.first(1) : out, couplet::Operation::sum); },
-        "result has 1 elements");
+        "result has 1 element");
   fails([&] { couplet::iallreduce(group, in, refuses ? out.first(1) : out, couplet::Operation::sum).wait(); },
-        "result has 1 elements");
+        "result has 1 element");
   const std::vector<std::uint64_t> counts(refuses ? 3 : 2, 1);
   fails([&] { couplet::allgatherv(group, in, out, {counts}); }, "have 3 entries");
   fails([&] { couplet::alltoall(group, refuses ? in.first(1) : in, out); },
-        "data has 1 elements, which cannot be divided");
+        "data has 1 element, which cannot be divided");
   fails([&] { couplet::barrier(group, {.timeout_s = refuses ? std::nan("") : 60}); }, "timeout");
   fails(
       [&] {
@@ -126,7 +126,7 @@ void make_calls(const couplet::Universe& universe) {
     couplet::allreduce(group, in, out.first(1), Operation::sum);
     expect(false, "a short result");
   } catch (const couplet::Error& error) {
-    expect(std::string(error.what()).ends_with("result has 1 elements, and 2 are needed"), error.what());
+    expect(std::string(error.what()).ends_with("result has 1 element, and 2 are needed"), error.what());
   }
   refuse_alone(group, in, out);
   make_groups(universe);

@@ -19,11 +19,11 @@ contains
     integer :: room
     room = merge(1, 2, rank == 1)
     call group%allreduce(data, result(1:room), couplet_operation_sum, ierr=ierr)
-    call expect_refused(group, ierr, "result has 1 elements, and 2 are needed")
+    call expect_refused(group, ierr, "result has 1 element, and 2 are needed")
     call group%alltoall(three(1:1 + room), result, ierr=ierr)
     call expect_refused(group, ierr, "which cannot be divided among 2 members")
     call group%allgatherv(data, result, counts(1:room), ierr=ierr)
-    call expect_refused(group, ierr, "have 1 entries")
+    call expect_refused(group, ierr, "have 1 entry")
     spread = 1
     if (rank == 1) then
       call group%iallreduce(spread(1:8:4), result, couplet_operation_sum, request, ierr=ierr)

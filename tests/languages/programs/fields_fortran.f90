@@ -149,7 +149,7 @@ contains
       couplet_series_choice("density", couplet_box([2, 2], [5, 3]))])
     call outs%add(own)
     call series%read_into(outs, batch, ierr=ierr)
-    call refused(ierr, couplet_error_argument, "1 arrays")
+    call refused(ierr, couplet_error_argument, "1 array to read into is")
     call outs%add(larger, first=[2, 1, 1], last=[5, 2, 2])
     got = 0
     turn = 0

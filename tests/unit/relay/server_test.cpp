@@ -401,10 +401,10 @@ TEST_F(RelayServer, RefusalsSayWhy) {
   EXPECT_NE(refusal(wrong, Code::shape).find("lies outside the array in dimension 0"), std::string::npos);
   wrong = subscribe_of();
   wrong.fields = {{0, {0}, {rows}}};
-  EXPECT_NE(refusal(wrong, Code::shape).find("has 1 dimensions, the array has 2"), std::string::npos);
+  EXPECT_NE(refusal(wrong, Code::shape).find("has 1 dimension, the array has 2"), std::string::npos);
   wrong = subscribe_of();
   wrong.fields[0].field = 1;
-  EXPECT_NE(refusal(wrong, Code::shape).find("has 1 fields, and none with number 1"), std::string::npos);
+  EXPECT_NE(refusal(wrong, Code::shape).find("has 1 field, and none with number 1"), std::string::npos);
   wrong = subscribe_of();
   wrong.fields.push_back(wrong.fields[0]);
   EXPECT_NE(refusal(wrong, Code::shape).find("requested twice"), std::string::npos);
@@ -423,7 +423,7 @@ TEST_F(RelayServer, TooManySubscribersAndHoldersAreRefused) {
   auto frames = ask(reader, 2, subscribe_of(series::Mode::hold));
   ASSERT_EQ(frames.size(), 1U);
   EXPECT_EQ(static_cast<Code>(frames[0].header.tag), Code::limit);
-  EXPECT_NE(frames[0].payload.find("1 holders already"), std::string::npos) << frames[0].payload;
+  EXPECT_NE(frames[0].payload.find("1 holder already"), std::string::npos) << frames[0].payload;
   ask(reader, 3, subscribe_of());
   frames = ask(reader, 4, subscribe_of());
   ASSERT_EQ(frames.size(), 1U);

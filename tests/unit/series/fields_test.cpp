@@ -106,7 +106,7 @@ TEST_F(Fields, AChoiceThatCannotBeIsNamed) {
   expect(Code::type, "field 'level': 77 is no element type; it has elements of type int32",
          {{"level", std::nullopt, 77}});
   expect(Code::shape, "field 'density': the reader's box", {{"density", box_of(0, 5, 0, 6)}});
-  expect(Code::shape, "field 'density': the reader's box has 1 dimensions", {{"density", line(0, 4)}});
+  expect(Code::shape, "field 'density': the reader's box has 1 dimension", {{"density", line(0, 4)}});
 }
 
 TEST_F(Fields, ElementsOfAFieldThatNobodyWritesCannotBeRead) {
@@ -245,9 +245,9 @@ TEST_F(Strided, MistakesOfOutAreNamedAndNothingIsDelivered) {
     EXPECT_NE(status.text().find(words), std::string::npos) << status.text();
   };
   const std::array<Out, 2> two = {{{memory.data(), 4 * memory.size()}, {memory.data(), 4 * memory.size()}}};
-  expect("2 arrays to read into are given, 1 fields are read", two);
+  expect("2 arrays to read into are given, 1 field is read", two);
   const Out small{memory.data(), 4 * memory.size() - 1};
-  expect("do not fit", std::span(&small, 1));
+  expect("1 step of 308 bytes does not fit", std::span(&small, 1));
   const std::array<std::int64_t, 3> folded = {0, 44, 0};
   const Out fold{memory.data(), 0, folded.data()};
   expect("out has a stride of 0 in dimension 1", std::span(&fold, 1));
