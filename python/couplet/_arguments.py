@@ -45,6 +45,11 @@ def shown(value: object) -> str:
     return f"an object of type {type(value).__name__}"
 
 
+def counted(number: int, one: str, several: str = "") -> str:
+    """Returns a number with its noun: "1 step", "2 steps". several: the plural, if it is not `one` with an s."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
 def sentence(value: object, name: str, call: str, wanted: str) -> str:
     """Returns the sentence of an error about an argument."""
     return (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from couplet._arguments import shown
+from couplet._arguments import counted, shown
 from couplet._buffers import refuse_buffer
 from couplet.errors import ArgumentError, ArgumentTypeError, ElementTypeError, OutOfMemoryError, ShapeError
 
@@ -34,7 +34,8 @@ def arrays_to_put(given: Any, step: int, series: str, fields: Fields) -> list[An
             raise ArgumentError(f"{where}: {title}this rank writes {len(info.boxes)} boxes; give a list of arrays")
         if several and len(own) != len(info.boxes):
             raise ArgumentError(
-                f"{where}: {title}{len(own)} arrays are given, and this rank writes {len(info.boxes)} boxes"
+                f"{where}: {title}{counted(len(own), 'array is', 'arrays are')} given, "
+                f"and this rank writes {counted(len(info.boxes), 'box', 'boxes')}"
             )
         for array, extents in zip(list(own) if several else [own], info.box_shapes, strict=True):
             source = array if hasattr(array, "shape") else _made_array(array, f"{where}: {title}")
@@ -81,7 +82,9 @@ def new_arrays(steps: int, where: str, fields: Fields) -> dict[str, Any]:
     try:
         return {name: np.empty((steps, *info.box_shapes[0]), info.dtype) for name, info in fields.items()}
     except (MemoryError, ValueError):
-        raise OutOfMemoryError(f"{where}: there is no memory for up_to = {steps} steps; give a smaller up_to") from None
+        raise OutOfMemoryError(
+            f"{where}: there is no memory for up_to = {counted(steps, 'step')}; give a smaller up_to"
+        ) from None
 
 
 def _by_field(given: Any, where: str, argument: str, fields: Fields) -> Mapping[str, Any]:

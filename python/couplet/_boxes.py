@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from couplet._arguments import items, shown, whole_number
+from couplet._arguments import counted, items, shown, whole_number
 from couplet.errors import ShapeError
 
 Bounds = tuple[int, int] | slice
@@ -39,7 +39,7 @@ def split_boxes(boxes: Any, dimensions: int, where: str, name: str = "box") -> t
     for place, box in enumerate(boxes):
         start, stop = split_box(box, where, f"{name}[{place}]" if len(boxes) > 1 else name)
         if len(start) != dimensions:
-            raise ShapeError(f"{where}: {name} has {len(start)} dimensions, the array has {dimensions}")
+            raise ShapeError(f"{where}: {name} has {counted(len(start), 'dimension')}, the array has {dimensions}")
         starts += start
         stops += stop
     return starts, stops, len(boxes)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from couplet import _couplet
 from couplet._arguments import (
     MAX_INT32,
+    counted,
     in_name_of,
     rank_number,
     refuse,
@@ -377,7 +378,8 @@ class Collectives:
     def _counts(self, counts: Sequence[int] | None, call: str, name: str) -> list[int]:
         made = [] if counts is None else whole_numbers(counts, name, call)
         if len(made) != self._members() or any(count < 0 for count in made):
-            raise ArgumentError(f"{call}: {name} is {shown(counts)}; {self._members()} counts from 0 on are needed")
+            needed = counted(self._members(), "count from 0 on is", "counts from 0 on are")
+            raise ArgumentError(f"{call}: {name} is {shown(counts)}; {needed} needed")
         return made
 
     def _own_count(self, counts: list[int], size: int, call: str) -> None:
@@ -552,7 +554,8 @@ def _number_of(op: str | Operation, call: str) -> int:
 
 def _expect(given: int, wanted: int, call: str, name: str) -> None:
     if given != wanted:
-        raise ShapeError(f"{call}: {name} has {given} elements, and {wanted} are needed")
+        needed = counted(wanted, "is", "are")
+        raise ShapeError(f"{call}: {name} has {counted(given, 'element')}, and {needed} needed")
 
 
 def _filled(array: Any, name: str, call: str) -> NDArray[Any]:

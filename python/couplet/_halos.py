@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
-from couplet._arguments import MAX_INT32, flag, flags, items, named, seconds, text, whole_number, whole_numbers
+from couplet._arguments import MAX_INT32, counted, flag, flags, items, named, seconds, text, whole_number, whole_numbers
 from couplet._buffers import refuse_buffer
 from couplet._closing import Closing
 from couplet.errors import ArgumentError, ShapeError
@@ -59,7 +59,8 @@ class Grid:
         blocks = whole_numbers(blocks, "blocks", "Grid", -1, MAX_INT32)
         around = [False] * dimensions if periodic is None else flags(periodic, "periodic", "Grid")
         if len(blocks) != dimensions or len(around) != dimensions or (given and len(given) != dimensions):
-            raise ArgumentError(f"blocks, periodic and block_cells must have {dimensions} entries, as cells has")
+            wanted = counted(dimensions, "entry", "entries")
+            raise ArgumentError(f"Grid: blocks, periodic and block_cells must have {wanted}, as cells has")
         if given and [len(one) for one in given] != list(blocks):
             raise ArgumentError("Grid: block_cells must have an entry for each block of each dimension")
         flat = [each for one in given for each in one]
@@ -104,7 +105,8 @@ class Grid:
         """Returns the rank whose block is so many blocks away, or None if that is beyond the grid."""
         steps = whole_numbers(offset, "offset", "neighbor")
         if len(steps) != len(self._cells):
-            raise ArgumentError(f"neighbor: offset must have {len(self._cells)} entries, not {len(steps)}")
+            wanted = counted(len(self._cells), "entry", "entries")
+            raise ArgumentError(f"neighbor: offset must have {wanted}, not {len(steps)}")
         found = self._handle.neighbor(whole_number(rank, "rank", "neighbor", -1, MAX_INT32), steps)
         return None if found < 0 else found
 
@@ -167,8 +169,8 @@ class Halo(Closing):
             axis %= array.ndim
         if array.ndim != dimensions + (axis is not None) or (axis is not None and not 0 <= axis < array.ndim):
             raise ShapeError(
-                f"add: the array has {array.ndim} dimensions, and the halo {dimensions}; only an array with components "
-                "has one more"
+                f"add: the array has {counted(array.ndim, 'dimension')}, and the halo {dimensions}; "
+                "only an array with components has one more"
             )
         terms = _couplet.HaloTerms(
             text(name, "name", "add"),
@@ -229,12 +231,14 @@ def entries(given: Any, default: Any, dimensions: int, name: str, other: str = "
         given = default if is_list else [whole_number(default, name, "add")] * dimensions
     numbers = whole_numbers(given, name, "add")
     if len(numbers) != dimensions:
-        raise ArgumentError(f"add: {name} must have {dimensions} entries, as many as the grid has dimensions")
+        wanted = counted(dimensions, "entry", "entries")
+        raise ArgumentError(f"add: {name} must have {wanted}, as many as the grid has dimensions")
     return numbers
 
 
 def _staggered(given: Sequence[bool] | None, dimensions: int) -> list[bool]:
     chosen = [False] * dimensions if given is None else flags(given, "staggered", "add")
     if len(chosen) != dimensions:
-        raise ArgumentError(f"add: staggered must have {dimensions} entries, as many as the grid has dimensions")
+        wanted = counted(dimensions, "entry", "entries")
+        raise ArgumentError(f"add: staggered must have {wanted}, as many as the grid has dimensions")
     return chosen

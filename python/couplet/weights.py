@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from couplet._arguments import count, real_number, refuse, shown, whole_number, word
+from couplet._arguments import count, counted, real_number, refuse, shown, whole_number, word
 from couplet._arguments import path as path_of
 from couplet.errors import ArgumentError, NotFoundError, ShapeError
 
@@ -50,7 +50,10 @@ class Weights:
         first = whole_number(first, "first", "rows_of")
         last = whole_number(last, "last", "rows_of")
         if not 0 <= first <= last <= len(self):
-            raise ArgumentError(f"weights: rows [{first}, {last}) are asked for, but there are {len(self)} rows")
+            verb = "is" if len(self) == 1 else "are"
+            raise ArgumentError(
+                f"weights: rows [{first}, {last}) are asked for, but there {verb} {counted(len(self), 'row')}"
+            )
         begin, end = int(self.row_offsets[first]), int(self.row_offsets[last])
         fraction = self.target_fraction
         return Weights(
@@ -79,7 +82,9 @@ class Weights:
         if self.source_mask is not None:
             mask = _line(np.asarray(self.source_mask, np.bool_), "source_mask", np.uint8)
             if len(mask) != self.source_points:
-                raise ArgumentError(f"weights: source_mask has {len(mask)} marks for {self.source_points} points")
+                raise ArgumentError(
+                    f"weights: source_mask has {counted(len(mask), 'mark')} for {counted(self.source_points, 'point')}"
+                )
         points = whole_number(self.source_points, "source_points", "weights")
         return points, offsets, sources, weights, mask, _fill(self.fill, "weights")
 

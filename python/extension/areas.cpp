@@ -22,8 +22,9 @@ std::vector<std::size_t> extents_of(const couplet_area_info& info) {
 std::vector<std::size_t> box_extents(const couplet_area_info& info, const std::vector<int64_t>& start,
                                      const std::vector<int64_t>& stop, const char* verb) {
   if (start.size() != static_cast<std::size_t>(info.dimensions) || stop.size() != start.size()) {
-    raise(COUPLET_ERROR_SHAPE, std::string(verb) + ": area '" + info.name + "' has " + std::to_string(info.dimensions) +
-                                   " dimensions, the box has " + std::to_string(start.size()));
+    raise(COUPLET_ERROR_SHAPE, std::string(verb) + ": area '" + info.name + "' has " +
+                                   counted(static_cast<uint64_t>(info.dimensions), "dimension", "dimensions") +
+                                   ", the box has " + std::to_string(start.size()));
   }
   std::vector<std::size_t> extents;
   for (std::size_t i = 0; i < start.size(); ++i) {

@@ -69,6 +69,11 @@ struct Outcome {
 /// the Python call, and those that it refers to become their counterparts.
 std::string in_words_of(const std::string& verb, std::string text);
 
+/// Returns a number with its noun for a text: "1 step", "2 steps".
+inline std::string counted(uint64_t number, const std::string& one, const std::string& several) {
+  return std::to_string(number) + " " + (number == 1 ? one : several);
+}
+
 /// Raises errors, and returns answers. verb: the name of the Python call.
 inline couplet_status check(const Outcome& outcome, const char* verb) {
   if (outcome.status < 0) {

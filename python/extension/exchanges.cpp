@@ -74,8 +74,9 @@ uint32_t Exchange::add_list(nb::handle array, const std::vector<int64_t>& indice
     return index >= 0 && block <= memory.count && static_cast<uint64_t>(index) <= (memory.count - block) / block;
   };
   if (block == 0 || !std::all_of(indices.begin(), indices.end(), fits)) {
-    raise(COUPLET_ERROR_SHAPE, std::string(verb) + ": an index leaves the array of " + std::to_string(memory.count) +
-                                   " elements in blocks of " + std::to_string(block));
+    raise(COUPLET_ERROR_SHAPE, std::string(verb) + ": an index leaves the array of " +
+                                   counted(memory.count, "element", "elements") + " in blocks of " +
+                                   std::to_string(block));
   }
   const couplet_exchange_edge edge = edge_of(terms);
   uint32_t number = 0;

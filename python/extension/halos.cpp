@@ -196,11 +196,11 @@ std::unique_ptr<Halo> create_list_halo(const Group& group, const std::string& na
   const std::size_t points = lists.owned.size() + lists.ghosts.size();
   if ((lists.has_owners && lists.owners.size() != lists.ghosts.size()) ||
       (lists.has_places && lists.places.size() != points)) {
-    raise(COUPLET_ERROR_ARGUMENT, "create_list_halo: owners must have " + std::to_string(lists.ghosts.size()) +
-                                      " entries, as ghosts has, and places " + std::to_string(points) +
-                                      ", as owned and ghosts have together; they have " +
-                                      std::to_string(lists.owners.size()) + " and " +
-                                      std::to_string(lists.places.size()));
+    raise(COUPLET_ERROR_ARGUMENT,
+          "create_list_halo: owners must have " + counted(lists.ghosts.size(), "entry", "entries") +
+              ", as ghosts has, and places " + std::to_string(points) +
+              ", as owned and ghosts have together; they have " + std::to_string(lists.owners.size()) + " and " +
+              std::to_string(lists.places.size()));
   }
   auto halo = std::make_unique<Halo>();
   halo->state = group.state;

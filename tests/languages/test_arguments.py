@@ -188,6 +188,11 @@ MISTAKEN: list[tuple[Callable[[Context], Any], type[couplet.Error], str]] = [
         "which is not C-contiguous; expose a contiguous copy",
     ),
     (lambda c: c.reader.read(timeout=np.nan), couplet.ArgumentError, "timeout is NaN; it must be a number of seconds"),
+    (lambda c: c.group.allgatherv(np.zeros(1), []), couplet.ArgumentError, "1 count from 0 on is needed"),
+    (lambda c: c.group.scatter(np.zeros(2), np.zeros(1)), couplet.ShapeError, "array has 2 elements, and 1 is needed"),
+    (lambda c: couplet.Grid((4,), 1).neighbor(0, (1, 1)), couplet.ArgumentError, "must have 1 entry, not 2"),
+    (lambda c: c.universe.find_rank("solo", 5), couplet.NotFoundError, "program 'solo' has rank 0, not 5"),
+    (lambda c: c.group.Send(np.zeros(1), 5), couplet.ArgumentError, "group 'universe', which has rank 0"),
 ]
 
 

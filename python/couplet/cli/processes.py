@@ -88,7 +88,11 @@ class Log:
     def write(self, line: str) -> str:
         """Writes a line. Returns a sentence for the user if lines begin or end to be left out, else ""."""
         before = self._left_out
-        note = f"[{before} lines were left out here: {self._reason}]\n" if before else ""
+        note = (
+            f"[{before} {'line was' if before == 1 else 'lines were'} left out here: {self._reason}]\n"
+            if before
+            else ""
+        )
         data = (note + line + "\n").encode()
         try:
             written = 0
@@ -101,7 +105,11 @@ class Log:
             return "" if before else f"{self._path}: {self._reason}: lines are left out of this log"
         self._bytes += len(data)
         self._left_out = 0
-        return f"{self._path}: goes on after {before} lines that were left out" if before else ""
+        return (
+            f"{self._path}: goes on after {before} {'line that was' if before == 1 else 'lines that were'} left out"
+            if before
+            else ""
+        )
 
     def _take_back(self) -> None:
         """Removes a line that was not written as a whole."""

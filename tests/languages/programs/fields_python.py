@@ -37,7 +37,7 @@ def mistakes_of_writing(series: couplet.Writer) -> None:
     refused(couplet.ArgumentError, "'density', 'level'", lambda: series.put(density, 70))
     refused(couplet.ArgumentError, "'density', 'level'", lambda: series.put({"density": both}, 70))
     refused(couplet.ArgumentError, "2 boxes", lambda: series.put({"density": density, "level": level}, 70))
-    refused(couplet.ArgumentError, "1 arrays", lambda: series.put({"density": both[:1], "level": level}, 70))
+    refused(couplet.ArgumentError, "1 array is", lambda: series.put({"density": both[:1], "level": level}, 70))
     refused(couplet.ShapeError, "(4, 2)", lambda: series.put({"density": [density, both[1]], "level": level}, 70))
     refused(couplet.ElementTypeError, "'level'", lambda: series.put({"density": both, "level": level * 1.0}, 70))
     refused(couplet.StepError, "29.5", lambda: series.put({"density": both, "level": level}, 70, time=29.5))
