@@ -184,8 +184,12 @@ RecordSearch::Look RecordSearch::look(std::int64_t newer_than, std::uint64_t dea
     const bool goes_on = os::now_ns() < deadline_ns;
     const bool may_return =
         goes_on && own.found.code() == Code::hub_lost && environment_.registry().may_ask(name_).ok();
-    const bool unanswered = may_return || own.found.code() == Code::timeout;
+    // The hub may not know of it yet: then it says why.
+    const std::string text = own.found.code() == Code::not_yet ? own.found.status().text() : std::string();
+    const bool is_doubtful = !text.empty() && text != Status(Code::not_yet).text();
+    const bool unanswered = may_return || is_doubtful || own.found.code() == Code::timeout;
     if (unanswered) {
+      doubt_ = is_doubtful ? text : "the hub has not answered in time";
       own.found = Code::not_yet;  // the hub is away or stopped, and may come back
     }
     // The rest of the time may be too short for an answer, which says nothing about the hub.
@@ -233,7 +237,8 @@ Result<universe::SeriesRecord> RecordSearch::newest(std::int64_t newer_than, con
       return Code::interrupted;
     }
     if (values[4] == 0 && values[5] == 0) {
-      return fail(Code::timeout, "series '{}' is not found: the hub has not answered in time", name_);
+      return fail(Code::timeout, "series '{}' is not found: {}", name_,
+                  agreement_.rank() == 0 ? doubt_ : "the hub has not answered in time, or cannot know of it yet");
     }
     if (values[4] == 0) {
       const char* const why = own.over ? "no program has created it in time"

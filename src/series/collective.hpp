@@ -139,6 +139,7 @@ class RecordSearch {
   Environment& environment_;
   const std::string& name_;
   bool answered_ = false;  // by the hub, the last time that it had time to answer
+  std::string doubt_;      // why it has not answered
 };
 
 }  // namespace couplet::series

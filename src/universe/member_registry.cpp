@@ -126,7 +126,10 @@ Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_th
     if (!reply.ok()) {
       return reply.code() == Code::timeout && waits ? Status(Code::not_yet) : reply.status();
     }
-    return reply->code == Code::not_yet ? Result<AnswerMessage>(Code::not_yet) : std::move(reply);
+    if (reply->code == Code::not_yet) {
+      return reply->text.empty() ? Status(Code::not_yet) : Status(Code::not_yet, reply->text);
+    }
+    return reply;
   };
   const auto now = os::now_ns();
   const bool may_wait = newer_than >= 0 || deadline_ns > now;
@@ -135,7 +138,11 @@ Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_th
     return fail(Code::timeout, "{}: the hub has not answered in time", reply.status().text());
   }
   if (newer_than < 0 && may_wait && reply.code() == Code::not_yet) {
+    const Status doubt = reply.status();
     reply = ask(true, deadline_ns, true);
+    if (reply.code() == Code::not_yet) {
+      return doubt;  // it may be known only to a process that has not come back to the hub
+    }
   }
   if (!reply.ok()) {
     return reply.status();

@@ -196,6 +196,33 @@ def test_leaving_is_seen_when_the_hub_is_stopped(make_world: MakeWorld) -> None:
     nowcast.leave()
 
 
+def test_a_hub_that_was_started_again_does_not_deny_a_series(make_world: MakeWorld) -> None:
+    """Fault: "does not exist", although the hub was started again and its writer had not come back to it."""
+    world = make_world("ocean:1,nowcast:2")
+    ocean = Guest(world, "ocean", 0, 1)
+    first, second = (Guest(world, "nowcast", rank, 2) for rank in range(2))
+    for each in (ocean, first, second):
+        each.ready()
+    ocean.get("series = universe.create_series('eta', (4,), 'f8')")
+    world.kill_hub()
+    world.resume_hub()
+    why = ("series 'eta' is not found", "no connection to program 'ocean' rank 0, which may have created it")
+    for timeout in (0, 1):
+        first.refused(f"universe.open_series('eta', local=True, timeout={timeout})", "TIMEOUT", *why)
+    second.say("universe.open_series('eta', timeout=1)")  # with the other ranks of its program
+    first.refused("universe.open_series('eta', timeout=1)", "TIMEOUT", *why)
+    assert "the hub has not answered in time, or cannot know of it yet" in second.hear()
+    ocean.get("universe.progress()")
+    second.say("reader = universe.open_series('eta')")
+    first.get("reader = universe.open_series('eta')")
+    assert second.hear().startswith("is ")
+    for each in (first, second):
+        each.say("reader.close()")
+        each.hear()
+    ocean.get("series.close()")
+    ocean.leave(first, second)
+
+
 def test_a_stopped_hub_does_not_deny_a_series(make_world: MakeWorld) -> None:
     """Fault: "series 'eta' does not exist", although the hub had not answered the question."""
     world = make_world("ocean:1,nowcast:2")

@@ -98,10 +98,28 @@ void SeriesService::take(const Asker& asker, const FindMessage& message) {
     found(key, *stored, 0);
   } else if (!message.wait) {
     tell_changes_(asker.connection);
-    outbox_.answer(asker.connection, message.request, Code::not_yet);
+    AnswerMessage reply;
+    reply.request = message.request;
+    reply.code = Code::not_yet;
+    reply.text = doubt();
+    outbox_.say(asker.connection, reply);
   } else if (auto status = waiting_.wait_for_series(key, message.name, message.newer_than); !status.ok()) {
     outbox_.answer(asker.connection, message.request, status);
   }
+}
+
+// A hub that was started again learns of a series from those that write or read it. Returns why it may not know of one
+// yet, or an empty text.
+std::string SeriesService::doubt() const {
+  for (const auto& program : seats_.programs()) {
+    const auto found =
+        std::find_if(program.seats.begin(), program.seats.end(), [](const Seat& seat) { return seat.awaited; });
+    if (found != program.seats.end()) {
+      return fmt::format("the hub has no connection to program '{}' rank {}, which may have created it",
+                         program.spec.name, found - program.seats.begin());
+    }
+  }
+  return {};
 }
 
 void SeriesService::take(const Asker& asker, const FetchMessage& message) {

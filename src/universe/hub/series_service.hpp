@@ -66,6 +66,7 @@ class SeriesService {
   Status check(const Asker& asker, const SeriesRecord& record) const;
   void announced(const Asker& asker, RequestId request, std::string description, std::uint64_t now_ns);
   void found(const WaitingRequests::Key& key, const SeriesBook::Stored& stored, std::uint64_t offset);
+  [[nodiscard]] std::string doubt() const;
   void note_gone_programs();
   void tell(const std::vector<SeriesBook::Change>& changes);
   // Tells the writers of series `name` (empty: of all series) which required programs have opened it since the last
