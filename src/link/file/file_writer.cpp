@@ -14,15 +14,23 @@ namespace couplet::link {
 
 using wire::FileRecordKind;
 
+namespace {
+
+constexpr std::uint64_t smallest_body_bytes = 1024;  // FileOptions::max_body_bytes is no smaller, either
+
+}  // namespace
+
 std::string file_name(char letter, std::uint64_t number) {
   return fmt::format("{}{}", letter, number);
 }
 
-// A file has room for a record and for the one that says that another file follows, unless its limit is tiny.
+// A file has room for a record and for the one that says that another file follows. If the limit of its size is too
+// small for that, writing fails.
 std::uint64_t FileWriter::max_body_bytes() const noexcept {
-  const std::uint64_t limit = os::file_size_limit();
   constexpr std::uint64_t added = 2 * wire::file_record_added_bytes;
-  return std::min<std::uint64_t>(options_.max_body_bytes, limit > added ? limit - added : 1);
+  const std::uint64_t limit = os::file_size_limit();
+  const bool is_too_small = limit < added + smallest_body_bytes;
+  return is_too_small ? options_.max_body_bytes : std::min<std::uint64_t>(options_.max_body_bytes, limit - added);
 }
 
 std::size_t FileWriter::room() const noexcept {
