@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "message/courier.hpp"
 #include "runtime/node_relay.hpp"
 #include "universe/programs.hpp"
 
@@ -52,7 +53,15 @@ std::string SeriesEnvironment::setting(std::string_view key) const {
 }
 
 Status SeriesEnvironment::alive(channel::PeerId peer, std::uint16_t incarnation) {
-  return process_alive(membership_, peer, incarnation);
+  COUPLET_TRY(process_alive(membership_, peer, incarnation));
+  if (!membership_.hub().ok()) {  // then a relay hears of its end; if that is dead, too, this process has to
+    message::Courier courier(messenger_);
+    courier.watch(peer);
+    if (courier.has_left(peer)) {
+      return fail(Code::peer_lost, "{} has left", membership_.peer_name(peer));
+    }
+  }
+  return {};
 }
 
 Status SeriesEnvironment::program_alive(std::string_view program) {

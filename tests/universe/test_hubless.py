@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -99,6 +100,39 @@ def test_the_hold_of_a_reader_that_is_killed_on_another_node_ends(make_world: Ma
     nowcast.process.wait()
     for step in range(3, 9):
         ocean.get(f"series.put(np.zeros(4), {step})")
+    ocean.ask("series.close()")  # the hub cannot be told
+    ocean.leave()
+    world.kill()
+    world.clean()
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["killed", "leaves"])
+def test_the_hold_of_a_reader_ends_without_hub_and_relay(make_world: MakeWorld, leaves: bool) -> None:
+    """Chaos seed 29100037: hub and relay were dead, and the writer was held up by a reader that had left."""
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = (Guest(world, name, 0, 1, COUPLET_NODE=node) for name, node in (("ocean", "a"), ("nowcast", "b")))
+    ocean.ready()
+    nowcast.ready()
+    ocean.get(
+        "series = universe.create_series('eta', (4,), 'f8', slots=2, required_readers=['nowcast'], wait_timeout=60)"
+    )
+    ocean.say("[series.put(np.zeros(4), step) for step in range(3)]")
+    nowcast.get("reader = universe.open_series('eta', mode='hold')")
+    nowcast.get("reader.read(1, 1, timeout=100)")
+    ocean.hear()
+    world.kill_hub()
+    for _ in range(2):  # the first of them may be a keeper, which starts no other one without a hub
+        for relay in world.relays():
+            os.kill(relay, signal.SIGKILL)
+    ocean.say("[series.put(np.zeros(4), step) for step in range(3, 9)]")
+    time.sleep(7)  # the writer looks for the reader itself, and finds it
+    if leaves:
+        nowcast.ask("reader.close()")
+        nowcast.leave()
+    else:
+        nowcast.process.kill()
+        nowcast.process.wait()
+    assert ocean.hear().startswith("is ")
     ocean.ask("series.close()")  # the hub cannot be told
     ocean.leave()
     world.kill()
