@@ -43,7 +43,7 @@ def check_grids() -> None:
 
 def check_misuse(group: couplet.Group, grid: couplet.Grid, array: np.ndarray) -> None:
     with group.create_halo("misused", grid) as halo:
-        expect(couplet.ShapeError, "dimensions", lambda: halo.add(array[0]))
+        expect(couplet.ShapeError, "has 1 dimension, and the halo 2", lambda: halo.add(array[0]))
         expect(couplet.ShapeError, "points in dimension 0", lambda: halo.add(array, width=3))
         expect(couplet.ArgumentError, "below", lambda: halo.add(array, below=[1]))
         expect(couplet.ArgumentError, "larger than the smallest block", lambda: halo.add(array, width=100))
