@@ -80,6 +80,7 @@ class Coupler final : public Listener {
     // Its leader is lost, or has taken back its word. The loss of another rank does not end the group: what is known of
     // that rank may be older than the hello. If the hello is the older one, the leader closes, and greets again.
     bool gone = false;
+    bool broken = false;  // it has said so, and does no task before its next hello
     std::optional<std::uint64_t> task;
     std::uint64_t idle_since = 0;  // the order in which groups became idle
   };

@@ -155,7 +155,8 @@ Coupler::WorkerGroup* Coupler::choose_group() {
   };
   const auto is_lost = [this](channel::PeerId rank) { return mailbox_.environment().is_lost(rank); };
   for (WorkerGroup& group : groups_) {
-    const bool idle = !group.gone && !group.task && std::none_of(group.ranks.begin(), group.ranks.end(), is_lost);
+    const bool idle =
+        !group.gone && !group.broken && !group.task && std::none_of(group.ranks.begin(), group.ranks.end(), is_lost);
     if (idle && queue_for(group) != nullptr && (best == nullptr || turn(group) < turn(*best))) {
       best = &group;
     }
@@ -240,9 +241,14 @@ void Coupler::finished_work(channel::PeerId source, const TaskMessage& message) 
   if (group == groups_.end()) {
     return;
   }
-  group->task.reset();
-  group->idle_since = ++idle_clock_;
-  finish(message.number, message.status());
+  if (message.numbers.empty()) {
+    group->task.reset();
+    group->idle_since = ++idle_clock_;
+    finish(message.number, message.status());
+  } else {  // a rank of it is lost, perhaps before this process hears of it
+    group->broken = true;
+    give_back(*group, message.status(), options_.on_lost == OnLost::retry);
+  }
   pump();
 }
 

@@ -266,9 +266,7 @@ void Mailbox::tell_returned() {
 }
 
 void Mailbox::lost(channel::PeerId peer, const Status& why) {
-  if (cut_off_.erase(peer) != 0) {
-    return;  // all listeners have been told
-  }
+  cut_off_.erase(peer);
   // A listener that is told may stop listening.
   const auto listeners = listeners_;
   for (const auto& [space, listener] : listeners) {

@@ -242,21 +242,24 @@ Status Worker::next(const Expectation& expected, std::uint64_t deadline_ns, Inco
   return {};
 }
 
-void Worker::report(const Status& outcome) {
+void Worker::report(const Status& outcome, bool is_broken) {
   TaskMessage done;
   done.kind = TaskMessageKind::done;
   done.space = space_;
   done.number = current_.message.number;
   done.code = static_cast<std::int32_t>(outcome.code());
   done.text = outcome.error() ? outcome.text().substr(0, wire::largest_task_message_text) : std::string();
+  if (is_broken) {
+    done.numbers.push_back(1);
+  }
   static_cast<void>(mailbox_.send(current_.coupler, done));  // a coupler that is gone need not know
 }
 
-// The ranks of the group have not agreed on the task in hand, if there is one: its requester is told, and the next call
-// takes the next task.
+// The ranks of the group have not agreed on the task in hand, if there is one: its coupler is told. The next call takes
+// the next task, unless a rank is lost: then the coupler sends none until the group opens again.
 void Worker::give_up(const Status& why) {
   if (working_ && team_->rank() == 0) {
-    report(why);
+    report(why, why.code() == Code::peer_lost);
   }
   working_ = false;
 }
@@ -352,6 +355,9 @@ void Worker::lost(channel::PeerId peer, const Status& why) {
   greeted_couplers_.erase(peer);
   untold_couplers_.erase(peer);
   const bool has_left = mailbox_.environment().gone(peer) && !mailbox_.environment().is_lost(peer);
+  if (has_left) {
+    lost_couplers_.erase(peer);  // the connection to it may have failed before
+  }
   if (open_couplers_.erase(peer) != 0 && !has_left && why.code() != Code::end) {
     lost_couplers_.insert(peer);
   }

@@ -62,7 +62,7 @@ class Worker final : public Listener {
   Status share(const Status& found);
   [[nodiscard]] Status without_end() const;
   [[nodiscard]] Status find_refusal(const std::vector<std::string>& images);
-  void report(const Status& outcome);
+  void report(const Status& outcome, bool is_broken = false);
   void give_up(const Status& why);
   template <typename Body>
   Status told_to_all(const Body& body);

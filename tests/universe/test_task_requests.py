@@ -231,3 +231,59 @@ def test_a_worker_that_was_started_again_before_it_opened_is_waited_for(make_wor
     requester.get("r.close()")
     assert coupler.hear().startswith("is")
     requester.leave(coupler, worker)
+
+
+@pytest.mark.parametrize("computes", ["leader", "coupler"])
+def test_another_group_does_what_a_broken_one_cannot(make_world: MakeWorld, computes: str) -> None:
+    """Fault: a group of which a rank had been started again got tasks, and its leader refused one with each call.
+
+    If the coupler computed while a rank with a task in hand died, it heard that the task had failed before it heard of
+    the death.
+    """
+    world = make_world("coupler:1,requester:1,worker:4")
+    coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
+    workers = [Guest(world, "worker", rank, 4) for rank in range(4)]
+    for each in (coupler, requester, *workers):
+        each.ready()
+    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester', on_lost='retry')")
+    requester.get("r = universe.requester('t')")
+    for each in workers:
+        each.say("w = universe.worker('t', worker_id=5, group_size=2)")
+    for each in workers:
+        each.hear()
+    coupler.say("c.run(1)")
+    requester.get(submit(0))
+    for each in workers[:2]:
+        each.say("task = w.next(timeout=20)")
+    for each in workers[:2]:
+        each.hear()
+    if computes == "leader":
+        for each in workers[:2]:
+            each.say("task.complete()")
+        for each in workers[:2]:
+            each.hear()
+        requester.get("t0.wait(20)")
+    coupler.hear()
+    workers[1].process.kill()
+    workers[1].process.wait()
+    if computes == "coupler":
+        assert workers[0].ask("task.complete()").startswith("error COUPLET_ERROR_PEER_LOST")
+    again = Guest(world, "worker", 1, 4).ready()
+    coupler.say("c.run(60)")
+    for each in workers[2:]:
+        each.say("[w.next(timeout=20).complete() for number in range(3)]")
+    numbers = (1, 2, 3) if computes == "leader" else (0, 1, 2)
+    for number in numbers:
+        if number > 0:
+            requester.get(submit(number))
+    if computes == "leader":
+        workers[0].ask("w.next(timeout=20)")
+    for number in numbers:
+        requester.get(f"t{number}.wait(20)")
+    for each in workers[2:]:
+        assert each.hear().startswith("is")
+    requester.get("r.close()")
+    assert coupler.hear().startswith("is")
+    for each in (workers[0], workers[2], workers[3]):
+        each.get("w.close()")
+    requester.leave(coupler, workers[0], again, *workers[2:])
