@@ -311,11 +311,12 @@ def in_name_of(call: str, error: Error, other: str = "") -> Error:
 
     other: a call that `call` makes, beside those that many calls make.
     """
-    words = str(error)
-    inner, _, rest = words.partition(":")
-    if inner in _INNER or inner == other:
-        words = f"{call}:{rest}"
-    error.args = (_GROUP_OF_OBJECTS.sub(r"'\1'", words),)
+    said = str(error)
+    inner, _, rest = said.partition(":")
+    words = f"{call}:{rest}" if inner in _INNER or inner == other else said
+    words = _GROUP_OF_OBJECTS.sub(r"'\1'", words)
+    if words != said:
+        error.args = (words,)
     return error
 
 

@@ -9,6 +9,8 @@ namespace {
 // How long to wait for the hub's answer to a question that it can answer at once, even if the caller does not want to
 // wait.
 constexpr std::uint64_t answer_grace_ns = 5'000'000'000;
+// How long to wait for it if the caller's time is over already.
+constexpr std::uint64_t doubt_grace_ns = 200'000'000;
 
 // A process whose calls are so far apart dials a lost hub in each of them.
 constexpr std::uint64_t seldom_ns = 500'000'000;
@@ -140,8 +142,12 @@ Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_th
   if (newer_than < 0 && may_wait && reply.code() == Code::not_yet) {
     const Status doubt = reply.status();
     reply = ask(true, deadline_ns, true);
-    if (reply.code() == Code::not_yet) {
-      return doubt;  // it may be known only to a process that has not come back to the hub
+    if (reply.code() == Code::not_yet && doubt.text() != Status(Code::not_yet).text()) {
+      // It may be known only to a process that had not come back to the hub.
+      reply = ask(false, os::now_ns() + doubt_grace_ns, false);
+      if (reply.code() == Code::timeout) {
+        return doubt;
+      }
     }
   }
   if (!reply.ok()) {

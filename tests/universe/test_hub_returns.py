@@ -81,7 +81,7 @@ def test_who_makes_no_call_while_the_hub_is_away_finds_it_afterwards(make_world:
     assert nowcast.ask("hub").startswith("hub COUPLET_ERROR_HUB_LOST")
     world.resume_hub()
     time.sleep(6)  # longer than the patience: it computes, and makes no call
-    assert nowcast.ask("find nothing 0") == "COUPLET_NOT_YET COUPLET_NOT_YET"
+    assert nowcast.ask("find nothing 0").startswith("COUPLET_NOT_YET ")  # ocean has not come back, which it may say
     for member in (ocean, nowcast):
         member.leave()
 
