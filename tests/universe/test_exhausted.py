@@ -227,8 +227,12 @@ def test_no_memory_for_a_request_is_told_to_its_requester(make_world: MakeWorld)
     requester.refused("r.submit(-1, [1], np.zeros(8 << 20), timeout=60)", "PROTOCOL", *why)
     coupler.hear()
     coupler.get("allow_more_memory(-1)")
-    for each in (coupler, worker, requester):
-        each.leave()
+    requester.refused("r.close()", "PROTOCOL", "will wait until this rank leaves the universe")
+    requester.leave()
+    # Fault: the coupler had been told of a loss, and was not told that the requester has left.
+    assert coupler.get("c.run(timeout=60)") == "True"
+    assert worker.get("w.next(timeout=60)") == "None"
+    coupler.leave(worker)
 
 
 @pytest.mark.parametrize("limit", [20000, 300000, MEGABYTE, 4 * MEGABYTE])
