@@ -246,7 +246,10 @@ def test_a_hub_that_was_started_again_does_not_deny_a_series(make_world: MakeWor
     second.say("universe.open_series('eta', timeout=1)")  # with the other ranks of its program
     first.refused("universe.open_series('eta', timeout=1)", "TIMEOUT", *why)
     assert "the hub has not answered in time, or cannot know of it yet" in second.hear()
+    first.say("universe.open_series('psi', local=True, timeout=4)")
+    time.sleep(0.5)  # mostly, it has asked by then
     ocean.get("universe.progress()")
+    assert "series 'psi' does not exist: no program has created it in time" in first.hear()
     second.say("reader = universe.open_series('eta')")
     first.get("reader = universe.open_series('eta')")
     assert second.hear().startswith("is ")
