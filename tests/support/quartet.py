@@ -79,11 +79,17 @@ def quartet(world: World, elsewhere: str = "", **extra: str) -> Iterator[Quartet
             each.close()
 
 
+def start_guests(world: World, *programs: str) -> list[Guest]:
+    """Starts programs of one rank each, and waits until all have joined."""
+    guests = [Guest(world, program, 0, 1) for program in programs]
+    for guest in guests:
+        guest.ready()
+    return guests
+
+
 def start_tasks(world: World) -> tuple[Guest, Guest, Guest]:
     """A coupler that is in run(), a worker with its `jobs`, and a requester `r`; all of tasks 't'."""
-    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
-    for each in (coupler, worker, requester):
-        each.ready()
+    coupler, worker, requester = start_guests(world, "coupler", "worker", "requester")
     coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
     coupler.say("c.run(timeout=60)")
     worker.get("jobs = iter(universe.worker('t'))")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from launching import BUILD, WATCHDOG_S, World
 from members import Member
-from quartet import PROGRAMS, Guest, quartet
+from quartet import PROGRAMS, Guest, quartet, start_guests
 from strangers import listening_ports, open_connections
 
 MakeWorld = Callable[..., World]
@@ -215,9 +215,7 @@ def test_memory_is_refused(make_world: MakeWorld) -> None:
 def test_no_memory_for_a_request_is_told_to_its_requester(make_world: MakeWorld) -> None:
     """Fault: a request for which its coupler had no memory was dropped, and its requester waited for ever."""
     world = make_world("coupler:1,worker:1,requester:1")
-    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
-    for each in (coupler, worker, requester):
-        each.ready()
+    coupler, worker, requester = start_guests(world, "coupler", "worker", "requester")
     coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
     worker.get("w = universe.worker('t')")
     requester.get("r = universe.requester('t')")

@@ -230,14 +230,32 @@ def test_leaving_is_seen_when_the_hub_is_stopped(make_world: MakeWorld) -> None:
     nowcast.leave()
 
 
-def test_a_hub_that_was_started_again_does_not_deny_a_series(make_world: MakeWorld) -> None:
-    """Fault: "does not exist", although the hub was started again and its writer had not come back to it."""
-    world = make_world("ocean:1,nowcast:2")
+def start_writer_and_team(world: World) -> tuple[Guest, Guest, Guest]:
+    """Starts ocean, which creates series 'eta', and two ranks of nowcast."""
     ocean = Guest(world, "ocean", 0, 1)
     first, second = (Guest(world, "nowcast", rank, 2) for rank in range(2))
     for each in (ocean, first, second):
         each.ready()
     ocean.get("series = universe.create_series('eta', (4,), 'f8')")
+    return ocean, first, second
+
+
+def read_and_leave(ocean: Guest, first: Guest, second: Guest) -> None:
+    """Both ranks of nowcast open the series together, and all end in good order."""
+    second.say("reader = universe.open_series('eta')")
+    first.get("reader = universe.open_series('eta')")
+    assert second.hear().startswith("is ")
+    for each in (first, second):
+        each.say("reader.close()")
+        each.hear()
+    ocean.get("series.close()")
+    ocean.leave(first, second)
+
+
+def test_a_hub_that_was_started_again_does_not_deny_a_series(make_world: MakeWorld) -> None:
+    """Fault: "does not exist", although the hub was started again and its writer had not come back to it."""
+    world = make_world("ocean:1,nowcast:2")
+    ocean, first, second = start_writer_and_team(world)
     world.kill_hub()
     world.resume_hub()
     why = ("series 'eta' is not found", "no connection to program 'ocean' rank 0, which may have created it")
@@ -250,24 +268,13 @@ def test_a_hub_that_was_started_again_does_not_deny_a_series(make_world: MakeWor
     time.sleep(0.5)  # mostly, it has asked by then
     ocean.get("universe.progress()")
     assert "series 'psi' does not exist: no program has created it in time" in first.hear()
-    second.say("reader = universe.open_series('eta')")
-    first.get("reader = universe.open_series('eta')")
-    assert second.hear().startswith("is ")
-    for each in (first, second):
-        each.say("reader.close()")
-        each.hear()
-    ocean.get("series.close()")
-    ocean.leave(first, second)
+    read_and_leave(ocean, first, second)
 
 
 def test_a_stopped_hub_does_not_deny_a_series(make_world: MakeWorld) -> None:
     """Fault: "series 'eta' does not exist", although the hub had not answered the question."""
     world = make_world("ocean:1,nowcast:2")
-    ocean = Guest(world, "ocean", 0, 1)
-    first, second = (Guest(world, "nowcast", rank, 2) for rank in range(2))
-    for each in (ocean, first, second):
-        each.ready()
-    ocean.get("series = universe.create_series('eta', (4,), 'f8')")
+    ocean, first, second = start_writer_and_team(world)
     first.refused("universe.open_series('psi', local=True, timeout=0.5)", "TIMEOUT", "'psi' does not exist")
     world.processes[0].send_signal(signal.SIGSTOP)
     silent = ("'eta'", "the hub has not answered in time")
@@ -277,11 +284,4 @@ def test_a_stopped_hub_does_not_deny_a_series(make_world: MakeWorld) -> None:
     answer = second.hear()
     assert answer.startswith("error COUPLET_ERROR_TIMEOUT ") and "the hub has not answered in time" in answer, answer
     world.processes[0].send_signal(signal.SIGCONT)
-    second.say("reader = universe.open_series('eta')")
-    first.get("reader = universe.open_series('eta')")
-    assert second.hear().startswith("is ")
-    for each in (first, second):
-        each.say("reader.close()")
-        each.hear()
-    ocean.get("series.close()")
-    ocean.leave(first, second)
+    read_and_leave(ocean, first, second)

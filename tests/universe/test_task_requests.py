@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from launching import World
-from quartet import Guest
+from quartet import Guest, start_guests
 
 MakeWorld = Callable[..., World]
 Trio = Callable[[], tuple[Guest, Guest, Guest]]
@@ -22,10 +22,8 @@ def trio(make_world: MakeWorld) -> Trio:
 
     def start() -> tuple[Guest, Guest, Guest]:
         world = make_world("coupler:1,requester:1,worker:1")
-        guests = [Guest(world, name, 0, 1) for name in ("coupler", "requester", "worker")]
-        for guest in guests:
-            guest.ready()
-        return guests[0], guests[1], guests[2]
+        coupler, requester, worker = start_guests(world, "coupler", "requester", "worker")
+        return coupler, requester, worker
 
     return start
 
@@ -214,9 +212,7 @@ def test_a_group_of_which_a_rank_was_started_again(make_world: MakeWorld, opens_
 def test_a_worker_that_was_started_again_before_it_opened_is_waited_for(make_world: MakeWorld) -> None:
     """Fault: NOT_FOUND, with an empty list of ids."""
     world = make_world("coupler:1,requester:1,worker:1")
-    coupler, requester, worker = (Guest(world, name, 0, 1) for name in ("coupler", "requester", "worker"))
-    for each in (coupler, requester, worker):
-        each.ready()
+    coupler, requester, worker = start_guests(world, "coupler", "requester", "worker")
     coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
     coupler.say("c.run(60)")
     requester.get("r = universe.requester('t')")

@@ -9,7 +9,7 @@ import pytest
 from best_of import best_of
 from launching import WATCHDOG_S, World, read_line
 from pairs import start_program
-from quartet import Guest, start_tasks
+from quartet import Guest, start_guests, start_tasks
 
 MakeWorld = Callable[..., World]
 LONG_S = 280.0  # ten thousand requests on a loaded machine
@@ -142,9 +142,7 @@ def test_a_worker_is_told_that_its_only_coupler_was_lost(make_world: MakeWorld, 
     A worker that opened the tasks after the death was told so even when the coupler was back.
     """
     world = make_world("coupler:1,worker:1,requester:1")
-    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
-    for each in (coupler, worker, requester):
-        each.ready()
+    coupler, worker, requester = start_guests(world, "coupler", "worker", "requester")
     coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
     worker.get("w = universe.worker('t')")
     requester.get("r = universe.requester('t')")
@@ -175,9 +173,7 @@ def test_a_worker_is_told_that_its_only_coupler_was_lost(make_world: MakeWorld, 
 def test_a_coupler_is_told_that_its_only_requester_was_lost(make_world: MakeWorld, call: str) -> None:
     """Fault: it was told that all requesters had closed, for ever; what the next life submitted was never taken."""
     world = make_world("coupler:1,worker:1,requester:1")
-    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
-    for each in (coupler, worker, requester):
-        each.ready()
+    coupler, worker, requester = start_guests(world, "coupler", "worker", "requester")
     coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
     worker.get("w = universe.worker('t')")
     worker.say("[job.complete() for job in w]")
@@ -205,9 +201,7 @@ def test_a_coupler_is_told_that_its_only_requester_was_lost(make_world: MakeWorl
 def test_what_a_requester_has_closed_its_next_life_has_not(make_world: MakeWorld) -> None:
     """Fault: a coupler that opened the tasks late took the close of the earlier life for that of the present one."""
     world = make_world("coupler:1,worker:1,requester:1")
-    coupler, worker, requester = (Guest(world, name, 0, 1) for name in ("coupler", "worker", "requester"))
-    for each in (coupler, worker, requester):
-        each.ready()
+    coupler, worker, requester = start_guests(world, "coupler", "worker", "requester")
     requester.get("r = universe.requester('t')")
     requester.get("r.close()")
     requester.leave()
