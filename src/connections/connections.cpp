@@ -232,7 +232,8 @@ void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t trans
   // ends the peer's holds.
   const bool nobody_listens = peer.walk->refused() >= min_refusals;
   if (nobody_listens || (peer.walk->unanswered() > 0 && at(transport).may_break())) {
-    membership_.cannot_reach(id, peer.incarnation, nobody_listens ? why : Status());
+    const Status proof = fail(Code::peer_lost, "nobody listens at its port any more: {}", why.text());
+    membership_.cannot_reach(id, peer.incarnation, nobody_listens ? proof : Status());
   }
   if (nobody_listens && !membership_.hub().ok()) {
     peer.walk->end();
@@ -277,6 +278,11 @@ void Connections::go_on_and_tell(channel::PeerId id) {
   if (lane.ok()) {
     static_cast<void>(table_.adopt(id, std::move(*lane)));
   } else if (lane.code() != Code::not_yet) {
+    // A peer to which there was no connection yet may live behind a firewall.
+    const bool lost = lane.code() == Code::peer_lost && peer.purpose == Purpose::again && !own_lack(peer.walk->code());
+    if (lost) {
+      membership_.cannot_reach(id, peer.incarnation, lane.status());
+    }
     peer.walk.reset();
     table_.fail(id, lane.status());
   }
@@ -373,6 +379,10 @@ void Connections::not_connected(Transport& transport, const Party& party, const 
   }
   note_failure(party.id, found->second, index_of(transport), why);
   go_on_and_tell(party.id);
+}
+
+void Connections::has_died(const Party& peer) {
+  membership_.has_died(peer.id, peer.incarnation);
 }
 
 // ---- as time passes -------------------------------------------------------------------------------------------------

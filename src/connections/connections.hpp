@@ -126,6 +126,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
   void connected(link::Transport& transport, const link::Offer& offer, std::unique_ptr<link::Lane> lane,
                  link::Origin origin) override;
   void not_connected(link::Transport& transport, const link::Party& peer, const Status& why) override;
+  void has_died(const link::Party& peer) override;
   [[nodiscard]] std::string name_of(std::uint32_t id) const override;
 
   universe::Membership& membership_;

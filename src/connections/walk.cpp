@@ -54,7 +54,8 @@ void Walk::dialing(std::size_t transport) {
 }
 
 Verdict Walk::failed(std::size_t transport, const Status& why, std::uint64_t now_ns) {
-  if (under_way_ && looked_.total_ns() - dialed_ns_ > options_.max_unanswered_ns) {
+  const bool silent = why.code() == Code::timeout;
+  if (under_way_ && !silent && looked_.total_ns() - dialed_ns_ > options_.max_unanswered_ns) {
     looked_ = {};
   }
   under_way_.reset();

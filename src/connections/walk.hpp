@@ -28,7 +28,8 @@ struct WalkOptions {
   std::uint64_t max_delay_ns = 2'000'000'000;
   std::uint64_t patience_ns = 60'000'000'000;  // how long to try; os::never: as long as both processes live
   // If a dial has been under way for longer than this, the peer's system has accepted it, and it waits for a process
-  // that computes. If such a dial fails after all, the patience begins anew.
+  // that computes. If such a dial fails after all, the patience begins anew, unless the failure is a timeout: then
+  // nothing has shown that the peer lives.
   std::uint64_t max_unanswered_ns = 10'000'000'000;
 };
 

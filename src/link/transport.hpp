@@ -71,6 +71,8 @@ class TransportHost {
   // limit, memory: no descriptor or memory at present; peer_lost, system, timeout: no process answers; otherwise the
   // peer's refusal, or the reason why this transport can never reach the peer.
   virtual void not_connected(Transport& transport, const Party& peer, const Status& why) = 0;
+  // A dial has proven that this peer has ended without leaving. not_connected() follows.
+  virtual void has_died(const Party& peer) = 0;
   // Returns, for texts, "program 'ocean' rank 1 (universe rank 1) on host n03".
   [[nodiscard]] virtual std::string name_of(std::uint32_t id) const = 0;
   // Asks to poll the transport when the descriptor can be read (and written, if `write`). Replaces an earlier watch of

@@ -251,12 +251,21 @@ void Liveness::enter(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, 
   }
 }
 
-void Liveness::port_refuses(channel::PeerId id, std::uint16_t incarnation, const Status& why) {
+bool Liveness::is_present(channel::PeerId id, std::uint16_t incarnation) const {
   const auto* const entry = host_.find_peer(id);
-  const bool meant = entry != nullptr && entry->state == PeerState::present && entry->incarnation == incarnation;
-  if (meant && !host_.hub_answers()) {
-    lose(id, PeerState::lost,
-         fmt::format("{} is lost: nobody listens at its port any more: {}", host_.peer_name(id), why.text()));
+  return entry != nullptr && entry->state == PeerState::present && entry->incarnation == incarnation;
+}
+
+void Liveness::cannot_reach(channel::PeerId id, std::uint16_t incarnation, const Status& why_lost) {
+  if (is_present(id, incarnation) && !host_.hub_answers()) {
+    lose(id, PeerState::lost, fmt::format("{} is lost: {}", host_.peer_name(id), why_lost.text()));
+  }
+}
+
+void Liveness::has_died(channel::PeerId id, std::uint16_t incarnation) {
+  host_.hear();  // it may have told the hub before that it leaves
+  if (is_present(id, incarnation)) {
+    lose(id, PeerState::lost, fmt::format("{} is lost: its process has ended without leaving", host_.peer_name(id)));
   }
 }
 

@@ -85,8 +85,10 @@ class Liveness {
   // Takes the address of an incarnation. Returns false if that incarnation is not present, and is not to be entered
   // into the table later.
   bool hub_says_contact(channel::PeerId id, PeerInfo& entry, std::uint16_t incarnation, const Contact& contact);
-  // No process listens at the port of that incarnation, which is a proof without a hub (Membership::cannot_reach).
-  void port_refuses(channel::PeerId id, std::uint16_t incarnation, const Status& why);
+  // That incarnation counts as lost if no hub answers (Membership::cannot_reach).
+  void cannot_reach(channel::PeerId id, std::uint16_t incarnation, const Status& why_lost);
+  // It is proven that this incarnation has ended without leaving.
+  void has_died(channel::PeerId id, std::uint16_t incarnation);
   // Tells the handlers about the losses that they have not been told yet, and then puts later incarnations of these
   // peers into the table. If there is no handler, the losses are kept.
   void tell();
@@ -110,6 +112,7 @@ class Liveness {
   void take(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text);
   void enter(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text);
   void enter_later(channel::PeerId id);
+  [[nodiscard]] bool is_present(channel::PeerId id, std::uint16_t incarnation) const;
   [[nodiscard]] bool is_untold(channel::PeerId id) const noexcept;
   [[nodiscard]] bool still_sends(const Loss& loss) const;
   void look_at_lock(channel::PeerId id, PeerInfo& entry, bool keep_probe);

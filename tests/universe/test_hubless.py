@@ -80,11 +80,17 @@ def test_a_death_is_told_to_who_waits(make_world: MakeWorld, gone_hub: Callable[
     nowcast.leave()
 
 
-@pytest.mark.parametrize("relay", ["auto", "in_calls"])
-def test_the_hold_of_a_reader_that_is_killed_on_another_node_ends(make_world: MakeWorld, relay: str) -> None:
-    """Chaos seed 40010: the relay found that nobody listens at the reader's port, and kept the hold for 20 s."""
+@pytest.mark.parametrize(("relay", "link"), [("auto", "tcp"), ("in_calls", "tcp"), ("auto", "file")])
+def test_the_hold_of_a_reader_that_is_killed_on_another_node_ends(
+    make_world: MakeWorld, tmp_path: Path, relay: str, link: str
+) -> None:
+    """Chaos seed 40010: the relay found that nobody listens at the reader's port, and kept the hold for 20 s.
+
+    Chaos seed 29600039: the relay found that the reader's heartbeat was no longer locked, and kept the hold for ever.
+    """
     world = make_world("ocean:1,nowcast:1")
     world.environment |= {"COUPLET_CONNECTION_PATIENCE_S": "3600", "COUPLET_RELAY": relay}
+    world.environment |= {"COUPLET_LINKS": f"self,shm,{link}", "COUPLET_FILE_DIRECTORY": str(tmp_path / "shared")}
     ocean, nowcast = (Guest(world, name, 0, 1, COUPLET_NODE=node) for name, node in (("ocean", "a"), ("nowcast", "b")))
     ocean.ready()
     nowcast.ready()

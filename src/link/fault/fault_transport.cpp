@@ -79,6 +79,7 @@ class FaultTransport final : public Transport, private TransportHost {
   void connected(Transport& /*inner*/, const Offer& offer, std::unique_ptr<Lane> lane, Origin origin) override {
     host_.connected(*this, offer, wrapped(std::move(lane)), origin);
   }
+  void has_died(const Party& peer) override { host_.has_died(peer); }
   void not_connected(Transport& /*inner*/, const Party& peer, const Status& why) override {
     waiting_.push_back({.party = peer, .why = why, .polls = delay()});
   }

@@ -83,6 +83,8 @@ class FileConnection {
   void give_up() noexcept { state_ = State::shut; }
   // Has the peer's process died, by proof?
   [[nodiscard]] bool peer_has_died() const noexcept { return peer_.has_died(); }
+  // Has the peer's heartbeat stopped for too long?
+  [[nodiscard]] bool peer_is_silent() const noexcept { return peer_.is_silent(); }
 
   // Moves the bytes of a handshake, like the calls of a socket: returns not_yet, and end.
   Result<std::size_t> send_some(std::span<const std::byte> bytes);

@@ -24,6 +24,7 @@ Status FilePeer::look(bool all_read, std::uint64_t now_ns) {
 Status FilePeer::look_at_beat(bool all_read, std::uint64_t now_ns) {
   // The watch is asked at each look, since it counts only time in which this process looks.
   if (beat_.watches() && beat_.silent_ns(now_ns) > options_.max_silence_ns) {
+    silent_ = true;
     return fail(Code::peer_lost, "its heartbeat has not changed for {} s", options_.max_silence_ns / 1'000'000'000);
   }
   if (!beat_.has_ended() || !all_read) {

@@ -32,6 +32,8 @@ class FilePeer {
   [[nodiscard]] bool lost() const noexcept { return lost_; }
   // Has a look proven that the peer's process has died?
   [[nodiscard]] bool has_died() const noexcept { return beat_.has_ended(); }
+  // Has look() failed because nothing has changed the heartbeat for too long?
+  [[nodiscard]] bool is_silent() const noexcept { return silent_; }
   // Looks now, and says whether the peer no longer needs the directory.
   [[nodiscard]] bool needs_nothing() { return beat_.owner_has_died() || directory_.has(mark_); }
 
@@ -46,6 +48,7 @@ class FilePeer {
   std::uint64_t next_check_ns_ = 0;
   int mark_looks_ = 0;  // how many looks in a row have found the mark and nothing else
   bool death_seen_ = false;
+  bool silent_ = false;
   bool lost_ = false;
 };
 

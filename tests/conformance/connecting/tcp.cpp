@@ -40,6 +40,7 @@ struct WokenProcess final : link::TransportHost {
                  link::Origin /*origin*/) override {
     lanes.push_back(std::move(lane));
   }
+  void has_died(const link::Party& /*peer*/) override {}
   void not_connected(link::Transport& /*telling*/, const link::Party& /*peer*/, const Status& why) override {
     ADD_FAILURE() << why.text();
   }

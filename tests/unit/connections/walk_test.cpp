@@ -105,6 +105,19 @@ TEST(Walk, HasPatienceWithAPeerThatComputesWhileItsSystemHasTakenTheDial) {
   }
 }
 
+// A heartbeat that stops on a shared file system is found silent only after 30 s, so such dials are all long.
+TEST(Walk, HasNoNewPatienceAfterALongDialThatNobodyHasAnswered) {
+  Walk walk({"file"}, options, 1);
+  std::uint64_t now = 1;
+  ASSERT_EQ(walk.next(now).action, Action::dial);
+  walk.dialing(0);
+  for (int tick = 0; tick < 200; ++tick) {
+    ASSERT_EQ(walk.next(now += 100 * ms).action, Action::wait);
+  }
+  walk.failed(0, fail(Code::timeout, "its heartbeat has not changed for 30 s"), now);
+  EXPECT_EQ(walk.next(now += ms).action, Action::give_up);
+}
+
 TEST(Walk, DialsAtOnceWhenItIsToHurry) {
   Walk walk = two();
   walk.leave_out(0, "is switched off here");

@@ -198,18 +198,18 @@ TEST_F(LivenessTest, ALossIsKeptUntilSomebodyListens) {
   EXPECT_EQ(told_in(0.2), std::vector<std::string>{"1: rank 1 is lost: its host has burnt down"});
 }
 
-TEST_F(LivenessTest, APortThatRefusesCallsIsAProofWithoutAHubAndForThatIncarnation) {
+TEST_F(LivenessTest, WhoCannotBeReachedIsLostWithoutAHubAndInThatIncarnation) {
   const auto page = page_of(nowcast);
   const auto another = page_of(ocean);
-  const Status refused = fail(Code::peer_lost, "tcp: Connection refused");
+  const Status refused = fail(Code::peer_lost, "nobody listens at its port any more: tcp: Connection refused");
   hub_answers_ = true;
-  liveness_.port_refuses(ocean, 0, refused);
+  liveness_.cannot_reach(ocean, 0, refused);
   EXPECT_TRUE(liveness_.alive(ocean).ok());
   hub_answers_ = false;
-  liveness_.port_refuses(ocean, 1, refused);
+  liveness_.cannot_reach(ocean, 1, refused);
   EXPECT_TRUE(liveness_.alive(ocean).ok());
-  liveness_.port_refuses(ocean, 0, refused);
-  liveness_.port_refuses(ocean, 0, refused);
+  liveness_.cannot_reach(ocean, 0, refused);
+  liveness_.cannot_reach(ocean, 0, refused);
   const std::string text = "rank 1 is lost: nobody listens at its port any more: tcp: Connection refused";
   EXPECT_EQ(liveness_.alive(ocean, 0).text(), text);
   EXPECT_EQ(told_in(0.2), std::vector<std::string>{"1: " + text});
@@ -219,6 +219,18 @@ TEST_F(LivenessTest, APortThatRefusesCallsIsAProofWithoutAHubAndForThatIncarnati
   hub_answers_ = true;
   liveness_.hub_says(ocean, table_[ocean], present, {});
   EXPECT_FALSE(liveness_.alive(ocean).ok());
+}
+
+TEST_F(LivenessTest, AProvenDeathCountsWhileAHubAnswersAndForThatIncarnation) {
+  const auto page = page_of(nowcast);
+  const auto another = page_of(ocean);
+  hub_answers_ = true;
+  liveness_.has_died(ocean, 1);
+  EXPECT_TRUE(liveness_.alive(ocean).ok());
+  liveness_.has_died(ocean, 0);
+  const std::string text = "rank 1 is lost: its process has ended without leaving";
+  EXPECT_EQ(liveness_.alive(ocean, 0).text(), text);
+  EXPECT_EQ(told_in(0.2), std::vector<std::string>{"1: " + text});
 }
 
 // Hostile review: both messages of the hub came in one read, since the process computed. The handlers were told of a
