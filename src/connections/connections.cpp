@@ -18,6 +18,7 @@ using link::Origin;
 using link::Party;
 using link::Purpose;
 using link::Transport;
+using universe::LossProof;
 using universe::PeerState;
 
 constexpr int min_refusals = 3;
@@ -233,7 +234,7 @@ void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t trans
   const bool nobody_listens = peer.walk->refused() >= min_refusals;
   if (nobody_listens || (peer.walk->unanswered() > 0 && at(transport).may_break())) {
     const Status proof = fail(Code::peer_lost, "nobody listens at its port any more: {}", why.text());
-    membership_.cannot_reach(id, peer.incarnation, nobody_listens ? proof : Status());
+    membership_.cannot_reach(id, peer.incarnation, nobody_listens ? LossProof::without_hub : LossProof::none, proof);
   }
   if (nobody_listens && !membership_.hub().ok()) {
     peer.walk->end();
@@ -281,7 +282,7 @@ void Connections::go_on_and_tell(channel::PeerId id) {
     // A peer to which there was no connection yet may live behind a firewall.
     const bool lost = lane.code() == Code::peer_lost && peer.purpose == Purpose::again && !own_lack(peer.walk->code());
     if (lost) {
-      membership_.cannot_reach(id, peer.incarnation, lane.status());
+      membership_.cannot_reach(id, peer.incarnation, LossProof::without_hub, lane.status());
     }
     peer.walk.reset();
     table_.fail(id, lane.status());
@@ -369,20 +370,19 @@ void Connections::connected(Transport& transport, const Offer& offer, std::uniqu
   }
 }
 
-void Connections::not_connected(Transport& transport, const Party& party, const Status& why) {
+void Connections::not_connected(Transport& transport, const Party& party, const link::DialFailure& failure) {
+  if (failure.died) {
+    membership_.cannot_reach(party.id, party.incarnation, LossProof::certain, failure.why);
+  }
   const auto found = peers_.find(party.id);
   if (found == peers_.end() || found->second.incarnation != party.incarnation) {
     return;
   }
-  if (more_.failed(transport, party.id, why) || !found->second.walk) {
+  if (more_.failed(transport, party.id, failure.why) || !found->second.walk) {
     return;
   }
-  note_failure(party.id, found->second, index_of(transport), why);
+  note_failure(party.id, found->second, index_of(transport), failure.why);
   go_on_and_tell(party.id);
-}
-
-void Connections::has_died(const Party& peer) {
-  membership_.has_died(peer.id, peer.incarnation);
 }
 
 // ---- as time passes -------------------------------------------------------------------------------------------------

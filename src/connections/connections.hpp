@@ -125,8 +125,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
   [[nodiscard]] Result<link::Address> address_of(const link::Transport& transport, std::uint32_t id) const override;
   void connected(link::Transport& transport, const link::Offer& offer, std::unique_ptr<link::Lane> lane,
                  link::Origin origin) override;
-  void not_connected(link::Transport& transport, const link::Party& peer, const Status& why) override;
-  void has_died(const link::Party& peer) override;
+  void not_connected(link::Transport& transport, const link::Party& peer, const link::DialFailure& failure) override;
   [[nodiscard]] std::string name_of(std::uint32_t id) const override;
 
   universe::Membership& membership_;

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.hpp"
 #include "link/contacts.hpp"
@@ -55,6 +56,14 @@ class Transport;
 
 // Owns transports. Called from Transport::poll() and tick(), never from dial(). It may call dial() and cancel() from
 // inside.
+// A dial that has ended without a lane. died: it has proven that the peer's process has ended without leaving.
+struct DialFailure {
+  // NOLINTNEXTLINE(google-explicit-constructor): most failures prove nothing
+  DialFailure(Status status, bool has_died = false) : why(std::move(status)), died(has_died) {}
+  Status why;
+  bool died;
+};
+
 class TransportHost {
  public:
   virtual ~TransportHost() = default;
@@ -70,9 +79,7 @@ class TransportHost {
   // A dial has ended without a lane. exists: there is a connection, or the peer's own dial comes first (wait for it);
   // limit, memory: no descriptor or memory at present; peer_lost, system, timeout: no process answers; otherwise the
   // peer's refusal, or the reason why this transport can never reach the peer.
-  virtual void not_connected(Transport& transport, const Party& peer, const Status& why) = 0;
-  // A dial has proven that this peer has ended without leaving. not_connected() follows.
-  virtual void has_died(const Party& peer) = 0;
+  virtual void not_connected(Transport& transport, const Party& peer, const DialFailure& failure) = 0;
   // Returns, for texts, "program 'ocean' rank 1 (universe rank 1) on host n03".
   [[nodiscard]] virtual std::string name_of(std::uint32_t id) const = 0;
   // Asks to poll the transport when the descriptor can be read (and written, if `write`). Replaces an earlier watch of

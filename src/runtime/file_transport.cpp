@@ -280,11 +280,8 @@ void FileTransport::give_up(Meeting& meeting, const Status& why) {
   const bool died = meeting.connection && meeting.connection->peer_has_died();
   const bool silent = meeting.connection && meeting.connection->peer_is_silent();
   meeting.connection.reset();
-  if (meeting.own && died) {
-    host_.has_died(meeting.peer);
-  }
   if (meeting.own) {
-    host_.not_connected(*this, meeting.peer, silent ? Status(Code::timeout, why.text()) : why);
+    host_.not_connected(*this, meeting.peer, {silent ? Status(Code::timeout, why.text()) : why, died});
   }
 }
 

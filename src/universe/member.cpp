@@ -57,6 +57,15 @@ std::vector<channel::PeerId> Member::peers_on(std::uint16_t node) const {
   return peers;
 }
 
+void Member::cannot_reach(channel::PeerId id, std::uint16_t incarnation, LossProof proof, const Status& why) {
+  say(CallMeBackMessage{id, incarnation, contact_of(peer(id))});
+  if (proof == LossProof::certain) {
+    liveness_.has_died(id, incarnation);
+  } else if (proof == LossProof::without_hub) {
+    liveness_.cannot_reach(id, incarnation, why);
+  }
+}
+
 bool Member::ask_contact(channel::PeerId id) {
   constexpr channel::PeerId block = 256;
   constexpr std::uint64_t ask_every_ns = 1'000'000'000;

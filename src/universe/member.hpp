@@ -57,13 +57,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   void on_lost(Liveness::Handler handler, Liveness::StillSends still_sends) override {
     liveness_.on_lost(std::move(handler), std::move(still_sends));
   }
-  void cannot_reach(channel::PeerId id, std::uint16_t incarnation, const Status& why_lost) override {
-    say(CallMeBackMessage{id, incarnation, contact_of(peer(id))});
-    if (!why_lost.ok()) {
-      liveness_.cannot_reach(id, incarnation, why_lost);
-    }
-  }
-  void has_died(channel::PeerId id, std::uint16_t incarnation) override { liveness_.has_died(id, incarnation); }
+  void cannot_reach(channel::PeerId id, std::uint16_t incarnation, LossProof proof, const Status& why) override;
   void on_call_back(std::function<void(channel::PeerId)> handler) override { call_back_ = std::move(handler); }
   Status alive(channel::PeerId id, std::uint16_t incarnation) override { return liveness_.alive(id, incarnation); }
   bool catch_up(CatchUp extent) override;

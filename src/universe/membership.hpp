@@ -66,6 +66,16 @@ struct Security {
 };
 
 // A process of the universe: a rank of a program, or a relay (rank and program are then -1).
+// Whether a process that cannot reach a peer has a proof that the peer is lost.
+enum class LossProof : std::uint8_t {
+  none,
+  // The system of the peer's host has refused several calls in a row, because no process listens at the port; or a
+  // connection that was lost could not be made again until the patience ended. While the hub answers, its message is
+  // waited for, since it says more.
+  without_hub,
+  certain,  // the peer's process has ended without leaving
+};
+
 class Membership {
  public:
   virtual ~Membership() = default;
@@ -113,12 +123,8 @@ class Membership {
   virtual void on_lost(std::function<void(channel::PeerId, const Status&)> handler,
                        std::function<bool(channel::PeerId)> still_sends) = 0;
   // This process cannot reach that incarnation of `id`. Asks the hub to let `id` dial; the request may get lost: repeat
-  // it, with growing pauses. why_lost: not ok if the peer counts as lost without a hub: the system of its host has
-  // refused several calls in a row, because no process listens at the port, or a connection that was lost could
-  // not be made again until the patience ended. While the hub answers, its message is waited for, since it says more.
-  virtual void cannot_reach(channel::PeerId id, std::uint16_t incarnation, const Status& why_lost) = 0;
-  // It is proven that this incarnation has ended without leaving. That counts even while the hub answers.
-  virtual void has_died(channel::PeerId id, std::uint16_t incarnation) = 0;
+  // it, with growing pauses. why: why it is lost, if something proves that.
+  virtual void cannot_reach(channel::PeerId id, std::uint16_t incarnation, LossProof proof, const Status& why) = 0;
   // Sets the one handler that is called from poll when a peer, in its present incarnation, asks this process to dial.
   virtual void on_call_back(std::function<void(channel::PeerId from)> handler) = 0;
   // Returns ok while that incarnation of `id` may still answer, else peer_lost, with its name and the proof; also if a

@@ -58,6 +58,29 @@ def test_the_ranks_of_a_team_wait_for_each_other_at_each_step() -> None:
     assert "follower-starved" not in kinds(check(run))
 
 
+@pytest.mark.parametrize(
+    ("route", "small_buffers", "timeout", "step_bytes", "unnoticed"),
+    [
+        ("relay", True, 0, 16_000_000, False),
+        ("relay", True, 0, 64, True),
+        ("relay", True, 1, 16_000_000, True),
+        ("relay", False, 0, 16_000_000, True),
+        ("mapped", True, 0, 16_000_000, True),
+    ],
+)
+def test_reads_that_do_not_wait_take_what_small_sockets_hold(
+    route: str, small_buffers: bool, timeout: int, step_bytes: int, unnoticed: bool
+) -> None:
+    """Chaos seed 29700046: a thousand reads, each of which took 16 KiB of a step of 16 MB out of its socket."""
+    run = good_run()
+    restart_unnoticed(run)
+    run.plan = Plan(1, run.plan.programs, (), small_buffers=small_buffers)
+    calls_of(run, "reader", "open")[0].facts.update(bytes=step_bytes, route=route)
+    for read_call in calls_of(run, "reader", "read"):
+        read_call.facts["timeout"] = timeout
+    assert ("restart-unnoticed" in kinds(check(run))) == unnoticed
+
+
 @pytest.mark.parametrize(("opened_ms", "unnoticed"), [(10, True), (1500, False)])
 def test_who_opens_after_the_restart_is_not_told_of_it(opened_ms: int, unnoticed: bool) -> None:
     """Chaos seed 26100026: a follower of the newest step, with a copy that took longer than all slots last."""

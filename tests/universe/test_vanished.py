@@ -14,6 +14,7 @@ from best_of import best_of
 from enduring import Process, ask, error_of, goes_on
 from launching import BUILD, WATCHDOG_S, World
 from namespaces import ADDRESSES, make_namespaces
+from quartet import Guest
 
 PATIENCE_S = 1.0
 # The promise: the silence is noticed after 3 s, the dial that is under way when the patience ends lasts 3 s, and 1 s.
@@ -111,4 +112,35 @@ def test_a_host_that_is_cut_off_for_a_while_is_not_lost(make_world: Callable[...
         world.kill()
         for each in processes:
             each.close()
+        namespaces.close()
+
+
+def test_the_holds_of_a_host_that_vanishes_end_without_a_hub(make_world: Callable[..., World]) -> None:
+    """The relay had a connection to the reader, which it cannot make again: nobody else can tell it of an end."""
+    namespaces = make_namespaces()
+    world = make_world("ocean:1,nowcast:1", address=ADDRESSES["left"][0], prefix=namespaces.prefix("left"))
+    world.environment |= {"COUPLET_CONNECTION_PATIENCE_S": str(PATIENCE_S), "COUPLET_LINKS": "self,shm,tcp"}
+    ocean, nowcast = (
+        Guest(world, name, 0, 1, prefix=namespaces.prefix(side), COUPLET_NODE=side)
+        for name, side in (("ocean", "left"), ("nowcast", "right"))
+    )
+    try:
+        ocean.ready()
+        nowcast.ready()
+        ocean.get(
+            "series = universe.create_series('eta', (4,), 'f8', slots=2, required_readers=['nowcast'], wait_timeout=60)"
+        )
+        ocean.say("[series.put(np.zeros(4), step) for step in range(3)]")
+        nowcast.get("reader = universe.open_series('eta', mode='hold')")
+        nowcast.get("reader.read(1, 1, timeout=100)")
+        ocean.hear()
+        world.kill_hub()
+        namespaces.run("left", "ip", "link", "set", "cable0", "down")
+        for step in range(3, 9):
+            ocean.get(f"series.put(np.zeros(4), {step})")
+        ocean.ask("series.close()")  # the hub cannot be told
+        ocean.leave()
+    finally:
+        world.kill()
+        world.clean()
         namespaces.close()

@@ -11,6 +11,7 @@ from typing import Any
 
 from chaos.evidence import Evidence
 from chaos.histories import SECOND, Call, Finding, Life
+from chaos.network import SMALL_BUFFER_BYTES
 
 STARVED_S = 12.0  # steps were there for so long, and the reader got none of them
 UNNOTICED_S = 12.0  # 5 s are promised
@@ -417,10 +418,22 @@ def check_restart(evidence: Evidence, reading: Reading, made: list[Made]) -> Ite
         since_ns = since_ns or call.begin_ns
         begin_ns = max(since_ns, there_ns)
         waited_s = (call.end_ns - begin_ns) / SECOND
-        if waited_s > RESTART_S and not any(harm.overlaps(begin_ns, call.end_ns, 8 * SECOND) for harm in others):
+        harmed = any(harm.overlaps(begin_ns, call.end_ns, 8 * SECOND) for harm in others)
+        if waited_s > RESTART_S and not harmed and could_take_slots(evidence, reading, newest, call):
             text = f"{waited_s:.1f} s after steps of life {newest.life} of {newest.program} were there, read answers"
             yield Finding("restart-unnoticed", f"{text} {call.status} {call.text}", reading.place(call))
             return
+
+
+def could_take_slots(evidence: Evidence, reading: Reading, made: Made, last: Call) -> bool:
+    """Says whether the reads up to this one could take all slots of the earlier life, which come before the restart.
+    Nothing takes bytes out of a socket between reads that do not wait.
+    """
+    waits = any(call.facts.get("timeout") != 0 for call in reading.reads)
+    if waits or not evidence.run.plan.small_buffers or reading.opened.facts.get("route") != "relay":
+        return True
+    polls = sum(call.begin_ns <= last.begin_ns for call in reading.reads)
+    return polls * SMALL_BUFFER_BYTES > int(made.options["slots"]) * int(reading.opened.facts.get("bytes", 0))
 
 
 def delay_factor(calls: list[Call]) -> float:

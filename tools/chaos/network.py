@@ -13,6 +13,8 @@ SUBNET = {"hub-a": "10.78.1", "hub-b": "10.78.2", "a-b": "10.78.3"}
 # The address of a place for the others. Members publish the one that reaches the hub.
 ADDRESS = {"hub": {"a": "10.78.1.1", "b": "10.78.2.1"}, "a": "10.78.1.2", "b": "10.78.2.2"}
 
+SMALL_BUFFER_BYTES = 16384  # the most that a socket holds in each direction after small_buffers()
+
 
 def ends(cable: str) -> tuple[str, str]:
     first, second = cable.split("-")
@@ -88,7 +90,7 @@ class Network:
         """Makes sockets hold little, as on a system with little memory."""
         for place in PLACES if self.real else ():
             for name in ("tcp_rmem", "tcp_wmem"):
-                self.command(place, "sh", "-c", f"echo 4096 8192 16384 >/proc/sys/net/ipv4/{name}")
+                self.command(place, "sh", "-c", f"echo 4096 8192 {SMALL_BUFFER_BYTES} >/proc/sys/net/ipv4/{name}")
 
     def cut(self, cable: str) -> None:
         for place in ends(cable):

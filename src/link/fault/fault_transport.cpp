@@ -19,7 +19,8 @@ class FaultTransport final : public Transport, private TransportHost {
   [[nodiscard]] bool may_break() const noexcept override { return inner_->may_break(); }
   [[nodiscard]] Result<std::unique_ptr<Lane>> dial(const Address& peer, Purpose purpose) override {
     if (random_.chance(options_.lose)) {
-      waiting_.push_back({.party = peer.party, .why = fail(Code::peer_lost, "the dial was lost"), .polls = delay()});
+      waiting_.push_back(
+          {.party = peer.party, .failure = fail(Code::peer_lost, "the dial was lost"), .polls = delay()});
       return Code::not_yet;
     }
     auto lane = inner_->dial(peer, purpose);
@@ -45,7 +46,7 @@ class FaultTransport final : public Transport, private TransportHost {
   // A dial that has failed, which is reported later.
   struct Waiting {
     Party party;
-    Status why;
+    DialFailure failure;
     std::uint32_t polls = 0;
   };
   [[nodiscard]] std::uint32_t delay() {
@@ -62,7 +63,7 @@ class FaultTransport final : public Transport, private TransportHost {
         --first.polls;
         waiting_.push_back(std::move(first));
       } else {
-        host_.not_connected(*this, first.party, first.why);
+        host_.not_connected(*this, first.party, first.failure);
       }
     }
   }
@@ -79,9 +80,8 @@ class FaultTransport final : public Transport, private TransportHost {
   void connected(Transport& /*inner*/, const Offer& offer, std::unique_ptr<Lane> lane, Origin origin) override {
     host_.connected(*this, offer, wrapped(std::move(lane)), origin);
   }
-  void has_died(const Party& peer) override { host_.has_died(peer); }
-  void not_connected(Transport& /*inner*/, const Party& peer, const Status& why) override {
-    waiting_.push_back({.party = peer, .why = why, .polls = delay()});
+  void not_connected(Transport& /*inner*/, const Party& peer, const DialFailure& failure) override {
+    waiting_.push_back({.party = peer, .failure = failure, .polls = delay()});
   }
   [[nodiscard]] std::string name_of(std::uint32_t id) const override { return host_.name_of(id); }
   [[nodiscard]] Status watch(Transport& /*inner*/, int descriptor, bool write) override {

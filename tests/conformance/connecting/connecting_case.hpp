@@ -48,6 +48,7 @@ class Process final : public link::TransportHost {
   struct Failure {
     link::Party peer;
     Status why;
+    bool died = false;
   };
   Process(Place& place, const link::Party& own, bool faulty);
   ~Process() override;
@@ -65,8 +66,7 @@ class Process final : public link::TransportHost {
   [[nodiscard]] Result<link::Address> address_of(const link::Transport& asking, std::uint32_t id) const override;
   void connected(link::Transport& telling, const link::Offer& offer, std::unique_ptr<link::Lane> lane,
                  link::Origin origin) override;
-  void not_connected(link::Transport& telling, const link::Party& peer, const Status& why) override;
-  void has_died(const link::Party& /*peer*/) override {}
+  void not_connected(link::Transport& telling, const link::Party& peer, const link::DialFailure& failure) override;
   [[nodiscard]] std::string name_of(std::uint32_t id) const override { return "process " + std::to_string(id); }
   [[nodiscard]] Status watch(link::Transport& /*asking*/, int /*descriptor*/, bool /*write*/) override { return {}; }
   void unwatch(int /*descriptor*/) override {}

@@ -381,6 +381,7 @@ TEST_P(Connecting, ADialToAPeerThatDiesInTheMiddleEnds) {
   if (both.first().connections.empty()) {
     ASSERT_TRUE(both.until([&] { return both.first().settled(); }));
     EXPECT_TRUE(both.first().refusal().error());
+    EXPECT_FALSE(both.first().failures.back().died) << "it has ended its transport in good order";
   } else {
     EXPECT_FALSE(both.first().connections[0].lane->joined())
         << "a lane in memory waits for its peer until it is known to be dead";
@@ -463,8 +464,8 @@ void Process::connected(link::Transport& /*telling*/, const Offer& offer, std::u
   connections.push_back({offer, std::move(lane), origin});
 }
 
-void Process::not_connected(link::Transport& /*telling*/, const Party& peer, const Status& why) {
-  failures.push_back({peer, why});
+void Process::not_connected(link::Transport& /*telling*/, const Party& peer, const link::DialFailure& failure) {
+  failures.push_back({peer, failure.why, failure.died});
 }
 
 }  // namespace couplet::conformance

@@ -40,9 +40,9 @@ struct WokenProcess final : link::TransportHost {
                  link::Origin /*origin*/) override {
     lanes.push_back(std::move(lane));
   }
-  void has_died(const link::Party& /*peer*/) override {}
-  void not_connected(link::Transport& /*telling*/, const link::Party& /*peer*/, const Status& why) override {
-    ADD_FAILURE() << why.text();
+  void not_connected(link::Transport& /*telling*/, const link::Party& /*peer*/,
+                     const link::DialFailure& failure) override {
+    ADD_FAILURE() << failure.why.text();
   }
   std::string name_of(std::uint32_t id) const override { return "process " + std::to_string(id); }
   Status watch(link::Transport& /*asking*/, int descriptor, bool /*write*/) override {

@@ -37,8 +37,7 @@ class Node : public universe::Membership {
   MOCK_METHOD(bool, over, (), (const, override));
   MOCK_METHOD(void, on_lost,
               (std::function<void(channel::PeerId, const Status&)>, std::function<bool(channel::PeerId)>), (override));
-  MOCK_METHOD(void, cannot_reach, (channel::PeerId, std::uint16_t, const Status&), (override));
-  MOCK_METHOD(void, has_died, (channel::PeerId, std::uint16_t), (override));
+  MOCK_METHOD(void, cannot_reach, (channel::PeerId, std::uint16_t, universe::LossProof, const Status&), (override));
   MOCK_METHOD(void, on_call_back, (std::function<void(channel::PeerId)>), (override));
   MOCK_METHOD(Status, alive, (channel::PeerId, std::uint16_t), (override));
   MOCK_METHOD(bool, catch_up, (universe::CatchUp), (override));
