@@ -236,7 +236,10 @@ void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t trans
     const Status proof = fail(Code::peer_lost, "nobody listens at its port any more: {}", why.text());
     membership_.cannot_reach(id, peer.incarnation, nobody_listens ? LossProof::without_hub : LossProof::none, proof);
   }
-  if (nobody_listens && !membership_.hub().ok()) {
+  // A peer ends a connection when it hears the goodbye, perhaps in the middle of a frame, so that no goodbye of its own
+  // comes.
+  const bool has_heard_goodbye = shutting_ && why.code() == Code::state;
+  if ((nobody_listens && !membership_.hub().ok()) || has_heard_goodbye) {
     peer.walk->end();
   }
 }
@@ -280,8 +283,9 @@ void Connections::go_on_and_tell(channel::PeerId id) {
     static_cast<void>(table_.adopt(id, std::move(*lane)));
   } else if (lane.code() != Code::not_yet) {
     // A peer to which there was no connection yet may live behind a firewall.
-    const bool lost = lane.code() == Code::peer_lost && peer.purpose == Purpose::again && !own_lack(peer.walk->code());
-    if (lost) {
+    const Code code = peer.walk->code();
+    const bool lives = code == Code::state || own_lack(code);
+    if (lane.code() == Code::peer_lost && peer.purpose == Purpose::again && !lives) {
       membership_.cannot_reach(id, peer.incarnation, LossProof::without_hub, lane.status());
     }
     peer.walk.reset();
@@ -318,7 +322,7 @@ Status Connections::consider(Transport& transport, const Offer& offer) {
   const channel::Channel* const known = knows(id, offer.peer.incarnation) ? table_.find(id) : nullptr;
   const ChannelState state = known == nullptr ? ChannelState::opening : known->state();
   if (state == ChannelState::failed) {
-    return fail(Code::peer_lost, "the peer has ended the connection: {}", known->failure().text());
+    return fail(Code::state, "the peer has ended the connection: {}", known->failure().text());
   }
   if (offer.peer.incarnation < info.incarnation || gone(info)) {
     const bool holds_last_words = gone(info) && offer.peer.incarnation == info.incarnation && !transport.may_break();
@@ -518,6 +522,7 @@ void Connections::lost(channel::PeerId peer, const Status& why) {
 }
 
 void Connections::shut(std::uint64_t limit_ns, const std::function<void(engine::PeerPatience&)>& first) {
+  shutting_ = true;
   engine::PeerPatience patience(limit_ns, [this] {
     std::uint64_t sum = 0;
     table_.for_each([&sum](const channel::Channel& channel) { sum += taken_by_peer(channel); });

@@ -141,6 +141,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
   LaneDialer more_;        // the lanes of connections beside their first one
   LookedTime hub_missed_;  // by receives whose sources have no channel
   LookedTime hub_away_;    // and so tells no contact of a peer
+  bool shutting_ = false;
   Ticks ticks_{*this};
 };
 

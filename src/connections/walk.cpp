@@ -15,6 +15,7 @@ Verdict verdict_of(const Status& failure) noexcept {
     case Code::memory:
     case Code::no_space:
     case Code::peer_lost:
+    case Code::state:
     case Code::system:
     case Code::timeout:
     case Code::full:

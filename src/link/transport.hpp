@@ -77,8 +77,8 @@ class TransportHost {
   // A lane is ready. The host owns it from now on.
   virtual void connected(Transport& transport, const Offer& offer, std::unique_ptr<Lane> lane, Origin origin) = 0;
   // A dial has ended without a lane. exists: there is a connection, or the peer's own dial comes first (wait for it);
-  // limit, memory: no descriptor or memory at present; peer_lost, system, timeout: no process answers; otherwise the
-  // peer's refusal, or the reason why this transport can never reach the peer.
+  // limit, memory: no descriptor or memory at present; peer_lost, system, timeout: no process answers; state: the peer
+  // has ended the connection; otherwise the peer's refusal, or the reason why this transport can never reach the peer.
   virtual void not_connected(Transport& transport, const Party& peer, const DialFailure& failure) = 0;
   // Returns, for texts, "program 'ocean' rank 1 (universe rank 1) on host n03".
   [[nodiscard]] virtual std::string name_of(std::uint32_t id) const = 0;

@@ -14,6 +14,9 @@ from launching import WATCHDOG_S, World, read_line
 from namespaces import ADDRESSES, Namespaces, make_namespaces
 from quartet import Guest
 
+# Half of the time for which leaving waits for a process that takes nothing.
+LEAVES_AT_ONCE_S = 2.5
+
 
 def test_leaving_while_a_peer_computes(make_world: Callable[..., World]) -> None:
     """It uses tcp. The last bytes are for a peer that makes no call for longer than leaving waits for it."""
@@ -287,3 +290,30 @@ def test_control_c_ends_the_wait_for_receivers_and_the_process_has_left(
     late.stdin.write("go\n")
     late.stdin.flush()
     assert "has left" in world.finish(late).check().output
+
+
+def test_a_reader_leaves_at_once_in_the_middle_of_a_step_over_a_network(
+    make_world: Callable[..., World], hosts: Namespaces
+) -> None:
+    """Chaos seed 30100009: it dialed the relay, which had ended the connection, again for 5 s."""
+    for side in ("left", "right"):
+        for sizes in ("tcp_rmem", "tcp_wmem"):
+            hosts.run(side, "sh", "-c", f"echo 4096 8192 16384 >/proc/sys/net/ipv4/{sizes}")
+    world = make_world("ocean:1,nowcast:1", address=ADDRESSES["left"][0], prefix=hosts.prefix("left"))
+    ocean, nowcast = (
+        Guest(world, name, 0, 1, prefix=hosts.prefix(side), COUPLET_NODE=side)
+        for name, side in (("ocean", "left"), ("nowcast", "right"))
+    )
+    ocean.ready()
+    nowcast.ready()
+    ocean.get("series = universe.create_series('eta', (4000000,), 'f8', slots=2)")
+    nowcast.get("reader = universe.open_series('eta')")
+    ocean.get("series.put(np.zeros(4000000), 0)")
+    for _ in range(20):  # each takes what a socket holds
+        nowcast.ask("reader.read(1, 1, timeout=0)")
+    began = time.monotonic()
+    nowcast.leave()
+    assert time.monotonic() - began < LEAVES_AT_ONCE_S
+    ocean.get("series.close()")
+    ocean.leave()
+    world.processes[0].wait(WATCHDOG_S)

@@ -44,6 +44,7 @@ class Performance:
         self.late_s = 0.0  # by which faults come later than the plan says, since a target was slow to start
         self.helpers: list[subprocess.Popen[bytes]] = []
         self.force_clean = False
+        self.over = False  # all actors have ended, and every fault ends with them
 
     def now_s(self) -> float:
         return time.monotonic() - self.begun_s
@@ -73,7 +74,7 @@ class Performance:
             self.run_due(self.now_s())
             self.sleep_a_tick()
         ended_ns = time.monotonic_ns()
-        self.run_due(float("inf"))
+        self.end_faults()
         self.stage.end_by_force()
         return self.collect(begun_ns, ended_ns)
 
@@ -100,6 +101,10 @@ class Performance:
         self.due = [entry for entry in self.due if entry[0] > until_s]
         for _, action in sorted(ready, key=lambda entry: entry[0]):
             action()
+
+    def end_faults(self) -> None:
+        self.over = True
+        self.run_due(float("inf"))
 
     def collect(self, begun_ns: int, ended_ns: int) -> Run:
         for helper in self.helpers:
@@ -194,7 +199,7 @@ class Performance:
         end_s = self.now_s() + fault.for_s
 
         def hold_up() -> None:
-            if self.now_s() < end_s:
+            if self.now_s() < end_s and not self.over:
                 pids = self.signal_all(fault.target, signal.SIGSTOP)
                 self.later(0.09, lambda: self.go_on(pids))
                 self.later(0.1, hold_up)

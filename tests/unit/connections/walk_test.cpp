@@ -21,9 +21,9 @@ TEST(Verdict, OfEachFailure) {
   for (const Row& row :
        {Row{Code::exists, Verdict::theirs_comes}, Row{Code::limit, Verdict::later}, Row{Code::memory, Verdict::later},
         Row{Code::no_space, Verdict::later}, Row{Code::peer_lost, Verdict::later}, Row{Code::system, Verdict::later},
-        Row{Code::timeout, Verdict::later}, Row{Code::full, Verdict::later}, Row{Code::unsupported, Verdict::never},
-        Row{Code::authentication, Verdict::never}, Row{Code::version, Verdict::never},
-        Row{Code::mismatch, Verdict::never}, Row{Code::protocol, Verdict::never}}) {
+        Row{Code::timeout, Verdict::later}, Row{Code::full, Verdict::later}, Row{Code::state, Verdict::later},
+        Row{Code::unsupported, Verdict::never}, Row{Code::authentication, Verdict::never},
+        Row{Code::version, Verdict::never}, Row{Code::mismatch, Verdict::never}, Row{Code::protocol, Verdict::never}}) {
     EXPECT_EQ(verdict_of(row.code), row.verdict) << code_name(static_cast<couplet_status>(row.code));
   }
 }
