@@ -7,6 +7,7 @@
 #include "capi/call.hpp"
 #include "capi/exchange.hpp"
 #include "capi/options.hpp"
+#include "capi/regions.hpp"
 
 namespace {
 

@@ -282,12 +282,6 @@ void Connections::go_on_and_tell(channel::PeerId id) {
   if (lane.ok()) {
     static_cast<void>(table_.adopt(id, std::move(*lane)));
   } else if (lane.code() != Code::not_yet) {
-    // A peer to which there was no connection yet may live behind a firewall.
-    const Code code = peer.walk->code();
-    const bool lives = code == Code::state || own_lack(code);
-    if (lane.code() == Code::peer_lost && peer.purpose == Purpose::again && !lives) {
-      membership_.cannot_reach(id, peer.incarnation, LossProof::without_hub, lane.status());
-    }
     peer.walk.reset();
     table_.fail(id, lane.status());
   }

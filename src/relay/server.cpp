@@ -266,7 +266,7 @@ void Server::look_at_left_holds() {
   const std::size_t ended = std::erase_if(left_holds_, [&](const LeftHold& left) {
     auto& file = *left.served->file;
     const bool stands = series::look_at_hold(file, left.hold) == series::HoldState::held;
-    if (stands && !host_.alive(left.hold.owner.peer, left.hold.owner.incarnation).ok()) {
+    if (stands && (host_.hub_is_away() || !host_.alive(left.hold.owner.peer, left.hold.owner.incarnation).ok())) {
       series::give_up_hold(file, left.hold);
       return true;
     }

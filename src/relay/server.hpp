@@ -26,6 +26,8 @@ class ServerHost {
   [[nodiscard]] virtual std::string peer_name(channel::PeerId peer) const = 0;
   // Returns ok while that incarnation of the process may still run. At most one system call.
   virtual Status alive(channel::PeerId peer, std::uint16_t incarnation) = 0;
+  // Returns true if no hub has answered for so long that no other relay is started.
+  [[nodiscard]] virtual bool hub_is_away() const = 0;
 };
 
 struct ServerOptions {
@@ -67,8 +69,8 @@ class Server final : private Activation {
   [[nodiscard]] std::uint64_t pushed_bytes() const { return pushed_bytes_; }
 
  private:
-  // A hold whose connection is gone while its reader may still be alive. It stays valid until the reader continues with
-  // it or has ended.
+  // A hold whose connection has failed while its reader may still be alive. It stays valid until the reader continues
+  // with it over another relay, has ended, or cannot continue since there is no hub that would start another relay.
   struct LeftHold {
     std::shared_ptr<ServedFile> served;
     series::Hold hold;

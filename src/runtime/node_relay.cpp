@@ -4,6 +4,13 @@ namespace couplet::runtime {
 
 using counters::Counter;
 
+namespace {
+
+// `couplet run` starts the hub again sooner.
+constexpr std::uint64_t hub_patience_ns = 5'000'000'000;
+
+}  // namespace
+
 Status process_alive(universe::Membership& membership, channel::PeerId peer, std::uint16_t incarnation) {
   return membership.alive(peer, incarnation);
 }
@@ -35,7 +42,16 @@ int NodeRelay::poll(std::uint64_t /*now_ns*/, int budget) {
   return work;
 }
 
-void NodeRelay::tick(std::uint64_t /*now_ns*/) {
+bool NodeRelay::hub_is_away() const {
+  return hub_missed_.total_ns() >= hub_patience_ns;
+}
+
+void NodeRelay::tick(std::uint64_t now_ns) {
+  if (membership_.hub().ok()) {
+    hub_missed_ = {};
+  } else {
+    hub_missed_.look(now_ns);
+  }
   server_->tick();
   counters_.set(Counter::relay_subscribers, server_->subscriptions());
 }

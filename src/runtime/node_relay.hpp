@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/retry.hpp"
 #include "counters/counters.hpp"
 #include "engine/engine.hpp"
 #include "relay/relay.hpp"
@@ -33,6 +34,7 @@ class NodeRelay final : private relay::ServerHost, private engine::Source {
   Status alive(channel::PeerId peer, std::uint16_t incarnation) override {
     return process_alive(membership_, peer, incarnation);
   }
+  [[nodiscard]] bool hub_is_away() const override;
   int poll(std::uint64_t now_ns, int budget) override;
   [[nodiscard]] bool ready() const override { return server_->ready(); }
   void tick(std::uint64_t now_ns) override;
@@ -40,6 +42,7 @@ class NodeRelay final : private relay::ServerHost, private engine::Source {
   universe::Membership& membership_;
   engine::Engine& engine_;
   counters::Counters& counters_;
+  LookedTime hub_missed_;
   std::unique_ptr<relay::Server> server_;
 };
 

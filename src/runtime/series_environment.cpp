@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "message/courier.hpp"
+#include "os/lock.hpp"
+#include "os/process_page.hpp"
 #include "runtime/node_relay.hpp"
 #include "universe/programs.hpp"
 
@@ -60,8 +62,18 @@ Status SeriesEnvironment::alive(channel::PeerId peer, std::uint16_t incarnation)
     if (courier.has_left(peer)) {
       return fail(Code::peer_lost, "{} has left", membership_.peer_name(peer));
     }
+    const bool is_far = membership_.peer(peer).node != membership_.node();
+    if (is_far && courier.is_lost(peer) && !pushes_ && !relay_lives()) {  // nobody could send it another step
+      return courier.loss(peer);
+    }
   }
   return {};
+}
+
+bool SeriesEnvironment::relay_lives() const {
+  const channel::PeerId relay = channel::first_relay_peer + membership_.node();
+  const auto probe = os::LockProbe::open(os::page_path(membership_.node_directory(), relay));
+  return probe.ok() ? (*probe)->held() : probe.code() != Code::not_found;
 }
 
 Status SeriesEnvironment::program_alive(std::string_view program) {

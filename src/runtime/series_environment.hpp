@@ -61,6 +61,9 @@ class SeriesEnvironment final : public series::Environment {
   [[nodiscard]] series::Window* window() noexcept override { return window_; }
 
  private:
+  // Says whether the relay of this node runs, by the lock of its page.
+  [[nodiscard]] bool relay_lives() const;
+
   // Removes slot files that were still in use when they were superseded, now and then.
   class Tidying final : public engine::Source {
    public:

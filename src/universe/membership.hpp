@@ -69,9 +69,8 @@ struct Security {
 // Whether a process that cannot reach a peer has a proof that the peer is lost.
 enum class LossProof : std::uint8_t {
   none,
-  // The system of the peer's host has refused several calls in a row, because no process listens at the port; or a
-  // connection that was lost could not be made again until the patience ended. While the hub answers, its message is
-  // waited for, since it says more.
+  // The system of the peer's host has refused several calls in a row, because no process listens at the port. While the
+  // hub answers, its message is waited for, since it says more.
   without_hub,
   certain,  // the peer's process has ended without leaving
 };

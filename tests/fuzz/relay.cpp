@@ -109,6 +109,7 @@ struct Host final : relay::ServerHost {
   }
   [[nodiscard]] const std::string& node_directory() const override { return directory; }
   [[nodiscard]] std::string peer_name(channel::PeerId) const override { return "the peer"; }
+  [[nodiscard]] bool hub_is_away() const override { return false; }
   Status alive(channel::PeerId, std::uint16_t) override {
     return readers_live ? Status() : fail(Code::peer_lost, "the peer has ended");
   }

@@ -34,6 +34,7 @@ class LoopbackRelay final : private relay::ServerHost {
   [[nodiscard]] const std::string& node_directory() const override { return environment_.node_directory(); }
   [[nodiscard]] std::string peer_name(channel::PeerId id) const override { return environment_.peer_name(id); }
   Status alive(channel::PeerId id, std::uint16_t incarnation) override { return environment_.alive(id, incarnation); }
+  [[nodiscard]] bool hub_is_away() const override { return false; }
   void run();
   void wake();
   void take_new();

@@ -6,10 +6,13 @@ The two sides are different nodes, since a lock that is held would prove that it
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from best_of import best_of
 from enduring import Process, ask, error_of, goes_on
 from launching import BUILD, WATCHDOG_S, World
@@ -115,8 +118,13 @@ def test_a_host_that_is_cut_off_for_a_while_is_not_lost(make_world: Callable[...
         namespaces.close()
 
 
-def test_the_holds_of_a_host_that_vanishes_end_without_a_hub(make_world: Callable[..., World]) -> None:
-    """The relay had a connection to the reader, which it cannot make again: nobody else can tell it of an end."""
+@pytest.mark.parametrize("relay_dies", [False, pytest.param(True, marks=pytest.mark.long)], ids=["relay", "no-relay"])
+def test_the_holds_of_a_host_that_vanishes_end_without_a_hub(
+    make_world: Callable[..., World], relay_dies: bool
+) -> None:
+    """The relay, or else the writer, finds that its connection to the reader has failed for good. Nobody is declared
+    lost: a connection that fails says nothing of its processes.
+    """
     namespaces = make_namespaces()
     world = make_world("ocean:1,nowcast:1", address=ADDRESSES["left"][0], prefix=namespaces.prefix("left"))
     world.environment |= {"COUPLET_CONNECTION_PATIENCE_S": str(PATIENCE_S), "COUPLET_LINKS": "self,shm,tcp"}
@@ -135,6 +143,9 @@ def test_the_holds_of_a_host_that_vanishes_end_without_a_hub(make_world: Callabl
         nowcast.get("reader.read(1, 1, timeout=100)")
         ocean.hear()
         world.kill_hub()
+        for _ in range(2 if relay_dies else 0):  # the first of them may be a keeper
+            for relay in world.relays():
+                os.kill(relay, signal.SIGKILL)
         namespaces.run("left", "ip", "link", "set", "cable0", "down")
         for step in range(3, 9):
             ocean.get(f"series.put(np.zeros(4), {step})")

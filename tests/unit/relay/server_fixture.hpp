@@ -29,6 +29,7 @@ class RelayServer : public series::testing_fixture::Series, public ServerHost {
   Status alive(channel::PeerId peer, std::uint16_t incarnation) override {
     return relay_environment_.alive(peer, incarnation);
   }
+  [[nodiscard]] bool hub_is_away() const override { return hub_is_away_; }
 
   Connection& connect() {
     connections_.push_back(std::make_unique<Connection>(reader_peer, "peer 1", *dispatch_));
@@ -76,6 +77,7 @@ class RelayServer : public series::testing_fixture::Series, public ServerHost {
   }
 
   FakeEnvironment relay_environment_{world, relay_peer, "relay"};
+  bool hub_is_away_ = false;
   std::unique_ptr<Server> server_;
   std::unique_ptr<Dispatch> dispatch_;
   std::vector<std::unique_ptr<Connection>> connections_;

@@ -255,6 +255,22 @@ TEST_F(RelayServer, AHoldEndsWithTheSubscriptionOrWithTheReaderButNotWithTheConn
   EXPECT_EQ(holders(), 0);
 }
 
+// Without a hub no other relay is started with which the reader could go on.
+TEST_F(RelayServer, AHoldWhoseConnectionHasFailedEndsWhenTheHubStaysAway) {
+  const auto writer = create(4);
+  Connection& one = connect();
+  Connection& other = connect();
+  ask(one, 1, subscribe_of(series::Mode::hold));
+  ask(other, 2, subscribe_of(series::Mode::hold));
+  one.die();
+  settle();
+  server_->tick();
+  EXPECT_EQ(holders(), 2);
+  hub_is_away_ = true;
+  server_->tick();
+  EXPECT_EQ(holders(), 1) << "the reader with a connection goes on";
+}
+
 TEST_F(RelayServer, AReaderWhoseConnectionWasResetGoesOnWithItsHold) {
   const auto writer = create(4);
   Connection& first = connect();
