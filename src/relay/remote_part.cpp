@@ -91,6 +91,11 @@ RemotePart::RemotePart(Remote& remote, std::uint32_t number, channel::PeerId ser
 }
 
 RemotePart::~RemotePart() {
+  // A process that computes does not hear that its relay was started again. What it then tells the earlier one is lost,
+  // and the hold would stay.
+  if (state_ == State::open && holds()) {
+    static_cast<void>(remote_.environment_.between_slices());
+  }
   // The hold is given back over the next connection to the relay, unless no writer is left that it could hold up.
   const auto another_comes = [this] { return remote_.environment_.program_alive(source_.program).ok(); };
   if (state_ == State::broken && holds() && writer_lives(remote_.environment_, source_)) {

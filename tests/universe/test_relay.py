@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from enduring import Process, goes_on
 from launching import BUILD, WATCHDOG_S, World, read_line
+from quartet import Guest
 
 MakeWorld = Callable[..., World]
 STEPS = BUILD / "tests" / "programs" / "steps"
@@ -272,3 +273,29 @@ def test_who_leaves_does_not_wait_for_relays_that_end_at_once(make_world: MakeWo
     assert len(starts.read_text().splitlines()) == MAX_STARTS
     ended = world.finish(reader.process)
     assert ended.status == 2 and "looking for the relay of node a" in ended.output, ended.output
+
+
+def test_a_hold_ends_when_its_reader_closes_and_has_not_heard_of_a_new_relay(make_world: MakeWorld) -> None:
+    """Chaos seed 30400052: the reader computed while its relay was killed and started again. It then told the relay
+    that was gone that it had closed, and the writer waited for it until its process ended.
+    """
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = (Guest(world, name, 0, 1, COUPLET_NODE=node) for name, node in (("ocean", "a"), ("nowcast", "b")))
+    ocean.ready()
+    nowcast.ready()
+    ocean.get("series = universe.create_series('eta', (4,), 'f8', slots=2, wait_timeout=20)")
+    nowcast.get("reader = universe.open_series('eta', mode='hold')")
+    ocean.get("series.put(np.zeros(4), 0)")
+    nowcast.get("reader.read(1, 1, timeout=100)")
+    before = set(world.relays())
+    os.kill(max(before), signal.SIGKILL)  # not the keeper, which has started it
+    deadline = time.monotonic() + WATCHDOG_S
+    while set(world.relays()) <= before:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(1)  # it joins
+    nowcast.get("reader.close()")
+    for step in range(1, 6):
+        ocean.get(f"series.put(np.zeros(4), {step})")
+    ocean.get("series.close()")
+    ocean.leave(nowcast)
