@@ -1,7 +1,7 @@
 # `make demo`, `make test` and the other goals install what they need first (tools/bootstrap) and build. `make build` and
 # `make install` never install a package: they say what is missing, and `make setup` installs it. The work is done by the
 # scripts in tools/.
-.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model test-cross fuzz fuzz-short asan tsan docs generate format install clean test-cluster demo-bloodflow table-bloodflow demo-cg demo-tile-io scale
+.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model test-cross fuzz fuzz-short asan tsan docs generate format install clean test-cluster compile-alone demo-bloodflow table-bloodflow demo-cg demo-tile-io scale
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -69,6 +69,10 @@ test-cluster:  ## coupled runs, the probe and placements on a Slurm cluster of e
 stress:        ## the long versions of tests: 100,000 steps under both MPIs, 200 kills at random moments, messages beyond 2 GB
 	@tools/bootstrap test
 	@tools/stress
+
+compile-alone: ## each source of the library by itself, as in a tree without COUPLET_UNITY
+	@tools/bootstrap check
+	@.venv/bin/python tools/compile_alone.py
 
 scale:         ## MPI programs on simulated clusters (SimGrid): the cost model, exchange methods, coalesced rounds; NIGHTLY=1
 	@tools/bootstrap test
