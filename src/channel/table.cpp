@@ -136,6 +136,9 @@ Result<Channel*> ChannelTable::adopt(PeerId peer, std::unique_ptr<link::Lane> la
   if (found == by_peer_.end()) {
     Entry& entry = make(peer);
     attach(entry, std::move(lane));
+    if (shut_) {
+      entry.channel->shut();  // the peer dialed while this process was ending, and is owed a goodbye
+    }
     return entry.channel.get();
   }
   Channel& channel = *found->second->channel;
@@ -197,6 +200,7 @@ void ChannelTable::forget(PeerId peer, const Status& why) {
 }
 
 void ChannelTable::shut() noexcept {
+  shut_ = true;
   for (std::size_t index = 0; index < entries_.size(); ++index) {
     Channel& channel = *entries_[index]->channel;
     if (channel.state() == ChannelState::opening && !channel.sending()) {
@@ -231,7 +235,7 @@ void ChannelTable::enter_group(Entry& entry) noexcept {
     group.members.push_back(&entry);
     entry.group = &group;
   } catch (const std::bad_alloc&) {
-    move_lost_ = true;
+    pending_.move_lost = true;
   }
 }
 
@@ -298,13 +302,13 @@ void ChannelTable::after_walk() {
   }
   close_holes(memory_);
   close_holes(sockets_);
-  if (move_lost_) [[unlikely]] {
-    move_lost_ = false;
+  if (pending_.move_lost) [[unlikely]] {
+    pending_.move_lost = false;
     for (const auto& entry : entries_) {
       enter_group(*entry);
     }
   }
-  if (lanes_wanted_) [[unlikely]] {
+  if (pending_.lanes_wanted) [[unlikely]] {
     ask_for_lanes();
   }
 }
@@ -334,7 +338,7 @@ void ChannelTable::look_after(Entry& entry, int work) {
       mending_.push_back(&entry);
     }
     entry.mending = Mending::wanted;
-    lanes_wanted_ = true;
+    pending_.lanes_wanted = true;
   }
   if (watch_is_late(entry)) {
     renew_watches(entry);
@@ -355,7 +359,7 @@ bool ChannelTable::ready(const Group& group) const noexcept {
 // ---- broken channels ------------------------------------------------------------------------------------------------
 
 void ChannelTable::ask_for_lanes() {
-  lanes_wanted_ = false;
+  pending_.lanes_wanted = false;
   for (std::size_t index = 0; index < mending_.size(); ++index) {  // the list may grow meanwhile
     Entry& entry = *mending_[index];
     if (entry.mending != Mending::wanted) {

@@ -87,7 +87,7 @@ class ChannelTable {
   // The peer has returned: its failed channel is put aside, so that find_or_open and adopt make a new one. A channel
   // that has not failed yet is failed with `why` first.
   void forget(PeerId peer, const Status& why);
-  // Shuts all channels in good order. Then poll until settled().
+  // Shuts all channels in good order, and those that peers open from now on. Then poll until settled().
   void shut() noexcept;
   // Have all channels ended or failed, and told their handlers?
   [[nodiscard]] bool settled() const noexcept { return unsettled_ == 0; }
@@ -143,6 +143,11 @@ class ChannelTable {
     Mending mending = Mending::no;
     std::uint64_t mending_ns = 0;  // how long it has waited for a lane
   };
+  // What the end of a walk over the groups has to do.
+  struct PendingWork {
+    bool lanes_wanted = false;
+    bool move_lost = false;  // there was no memory to note which channel wants a poll, so all are to be polled
+  };
 
   Entry& make(PeerId peer);
   void attach(Entry& entry, std::unique_ptr<link::Lane> lane);
@@ -176,9 +181,8 @@ class ChannelTable {
   std::size_t next_idle_ = 0;
   std::uint64_t last_tick_ns_ = 0;
   int polling_ = 0;
-  bool lanes_wanted_ = false;
-  // There was no memory to note which channel wants a poll, so all are to be polled.
-  bool move_lost_ = false;
+  PendingWork pending_;
+  bool shut_ = false;
 };
 
 }  // namespace couplet::channel

@@ -32,6 +32,7 @@ with couplet.join("ocean", comm) as universe:
     told = np.zeros(1)
     universe.group.Recv(told, source=universe.find_rank("nowcast", comm.rank), tag=3)
     links = {{peer["link"] for peer in universe.explain()["peers"] if "nowcast" in peer["name"]}}
+    universe.group.Send(told, universe.find_rank("nowcast", comm.rank), tag=4)
     hosts = comm.gather(socket.gethostname(), root=0)
     if comm.rank == 0:
         print("ocean on", *sorted(hosts), "told", int(told[0]), "by", *sorted(links), flush=True)
@@ -51,7 +52,10 @@ with couplet.join("nowcast", comm) as universe:
             assert (batch.data == batch.steps[:, None, None]).all()
             steps, lost = steps + len(batch), lost + batch.lost
         route = eta.describe().route
-    universe.group.Send(np.array([float(steps)]), universe.find_rank("ocean", comm.rank), tag=3)
+    told = np.array([float(steps)])
+    ocean = universe.find_rank("ocean", comm.rank)
+    universe.group.Send(told, ocean, tag=3)
+    universe.group.Recv(told, source=ocean, tag=4)  # explain() of the ocean tells of connections that have not ended
     hosts = comm.gather(socket.gethostname(), root=0)
     if comm.rank == 0:
         print("nowcast on", *sorted(hosts), "steps", steps, "lost", lost, "by", route, flush=True)

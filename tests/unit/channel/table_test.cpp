@@ -181,6 +181,17 @@ TEST(ChannelTable, shut_ends_all_in_good_order) {
   }
 }
 
+// Fault: the lane ended without a goodbye, so that a process which had left in good order was counted as lost.
+TEST(ChannelTable, a_peer_that_dials_after_shut_hears_a_goodbye) {
+  World world(2);
+  world.members[0].table.shut();
+  ASSERT_TRUE(world.members[1].table.find_or_open(0).ok());
+  world.run();
+  EXPECT_TRUE(world.members[0].table.settled());
+  ASSERT_EQ(world.members[1].recorder.losses.size(), 1U);
+  EXPECT_EQ(world.members[1].recorder.losses[0].code(), Code::end);
+}
+
 TEST(ChannelTable, handlers_may_open_channels_from_inside) {
   World world(20);
   std::deque<Sent> sent;
