@@ -54,9 +54,7 @@ enum class Origin : std::uint8_t { dialed, offered };
 
 class Transport;
 
-// Owns transports. Called from Transport::poll() and tick(), never from dial(). It may call dial() and cancel() from
-// inside.
-// A dial that has ended without a lane. died: it has proven that the peer's process has ended without leaving.
+// A dial that has ended without a lane. `died` is true if it has proven that the peer's process ended without leaving.
 struct DialFailure {
   // NOLINTNEXTLINE(google-explicit-constructor): most failures prove nothing
   DialFailure(Status status, bool has_died = false) : why(std::move(status)), died(has_died) {}
@@ -64,6 +62,8 @@ struct DialFailure {
   bool died;
 };
 
+// Owns transports. Called from Transport::poll() and tick(), never from dial(). It may call dial() and cancel() from
+// inside.
 class TransportHost {
  public:
   virtual ~TransportHost() = default;

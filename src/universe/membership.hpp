@@ -65,7 +65,6 @@ struct Security {
   channel::SharedCredentials credentials;  // how this process proves which one it is
 };
 
-// A process of the universe: a rank of a program, or a relay (rank and program are then -1).
 // Whether a process that cannot reach a peer has a proof that the peer is lost.
 enum class LossProof : std::uint8_t {
   none,
@@ -75,6 +74,7 @@ enum class LossProof : std::uint8_t {
   certain,  // the peer's process has ended without leaving
 };
 
+// A process of the universe: a rank of a program, or a relay (rank and program are then -1).
 class Membership {
  public:
   virtual ~Membership() = default;
