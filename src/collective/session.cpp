@@ -58,11 +58,13 @@ void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source,
   }
   if (is_known && !past_.failure_in(notice.call).ok()) return;
   if (notice.call < next_call_ && is_known && !past_.has_ended(notice.call)) {
+    past_.note_cause(notice.call, notice.cause, why);
     news.revoked = notice.call;
     news.why = std::move(why);
     return;
   }
   if (notice.call >= next_call_ || is_later) {
+    if (!is_later && notice.call == next_call_) past_.note_cause(notice.call, notice.cause, why);
     if (failures_.size() >= max_early_texts) why = why.code();
     failures_.try_emplace({notice.creation, notice.call}, EarlyFailure{std::move(why), true});
     return;
@@ -72,9 +74,9 @@ void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source,
   // a call apart would fail each other's calls for ever.
   const std::uint64_t cause = notice.cause;
   if (cause < notice.call && (!past_.is_known(cause) || !past_.failure_in(cause).ok())) return;
+  past_.note_cause(notice.call, cause, why);
   past_.set_cause(past_.first_open(notice.call, next_call_), cause);
   past_.fail(notice.call, why);
-  if (cause < notice.call) past_.fail(cause, why);
   // The others make the next call, too, and learn from this member why it fails.
   Status next = why.within(fmt::format("call {} had ended here before it failed", notice.call));
   if (const std::uint64_t open = past_.first_open(notice.call, next_call_); open < next_call_) {

@@ -91,6 +91,12 @@ Status lost_member(const Courier& courier, const Group& group) {
   return {};
 }
 
+// Says why a team whose members have all met cannot go on without them: this one has ended its life.
+Status fallen_apart(const Courier& courier, channel::PeerId ended) {
+  return fail(Code::peer_lost, "{}; its next life takes no part: all close, and begin anew with it",
+              courier.loss(ended).text());
+}
+
 // The deadline for what comes down the tree: a member above gives up at the deadline, too, and says which one has not
 // come. So this one waits a little longer, and names that one instead of its parent.
 std::uint64_t deadline_of_answer(std::uint64_t deadline_ns, std::uint64_t now_ns) noexcept {
@@ -146,11 +152,8 @@ Status MessageTeam::ended_life(const Edge& edge) const {
 
 Status MessageTeam::ended_since_first(const Edge& edge) const {
   const Courier courier(messenger_);
-  if (!lives_.has_ended(courier, edge.rank)) return {};
-  return with_memory([&] {
-    return fail(Code::peer_lost, "{}; its next life takes no part: all close, and begin anew with it",
-                courier.loss(edge.peer).text());
-  });
+  return lives_.has_ended(courier, edge.rank) ? with_memory([&] { return fallen_apart(courier, edge.peer); })
+                                              : Status();
 }
 
 MessageTeam::~MessageTeam() {
@@ -236,12 +239,11 @@ Status MessageTeam::greeted(std::string& bytes, Edge& child, std::uint64_t deadl
   int failures = 0;
   while (true) {
     child.losses = Courier(messenger_).losses(child.peer);
-    Status ended = ended_since_first(child);
+    COUPLET_TRY(ended_since_first(child));  // a greeting of its next life is meant for another team
     const Status received = with_memory([&] {
       return messenger_.recv_internal(group_, greeting_context(identity_), greeting_, child.rank, greeting_tag,
-                                      ended.ok() ? deadline_ns : 0);
+                                      deadline_ns);
     });
-    if (!ended.ok() && received.code() == Code::timeout) return ended;
     if (received.code() == Code::memory && ++failures < max_receive_failures && os::now_ns() < deadline_ns) {
       messenger_.move_until(os::now_ns() + retry_ns);  // a child that is not met cannot be told of a failure
       continue;
@@ -336,6 +338,12 @@ Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, s
     Status from_above = unknown ? said : receive(own, parent_, downwards(call), answer_ns, heard);
     heard = heard || unknown;
     if (status.ok() || from_above.code() != Code::timeout) status = std::move(from_above);
+  }
+  if (status.error() && status.code() != Code::peer_lost) {
+    // What a neighbour tells may be a failure of a team that it has opened since.
+    const Courier courier(messenger_);
+    const std::optional<channel::PeerId> ended = lives_.find_ended(courier);
+    if (ended) status = with_memory([&] { return fallen_apart(courier, *ended); });
   }
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
     if (child->met) static_cast<void>(send(status, own, *child, downwards(call), deadline_ns));

@@ -21,7 +21,9 @@ T checked(Result<T> result) {
   return std::move(*result);
 }
 
-std::pair<std::unique_ptr<link::Lane>, std::unique_ptr<link::Lane>> tcp_pair() {
+}  // namespace
+
+std::pair<std::unique_ptr<link::Lane>, std::unique_ptr<link::Lane>> tcp_lanes() {
   const auto listener = checked(link::TcpListener::open(checked(os::resolve("127.0.0.1:0"))));
   const auto connector = checked(link::TcpConnector::open(listener->endpoint()));
   os::Descriptor ends[2];
@@ -36,8 +38,6 @@ std::pair<std::unique_ptr<link::Lane>, std::unique_ptr<link::Lane>> tcp_pair() {
   }));
   return {checked(link::make_tcp_lane(std::move(ends[0]))), checked(link::make_tcp_lane(std::move(ends[1])))};
 }
-
-}  // namespace
 
 std::string_view lane_name(LaneKind kind) {
   return kind == LaneKind::shm ? "shm" : "tcp";
@@ -150,7 +150,7 @@ void Parties::connect(LaneKind kind, Party& low, Party& high, const Wrap& wrap) 
     of_low = checked(low.shm->connect(high.self()));
     of_high = checked(high.shm->accept(low.self()));
   } else {
-    std::tie(of_low, of_high) = tcp_pair();
+    std::tie(of_low, of_high) = tcp_lanes();
   }
   low.attach(high.rank(), wrap ? wrap(std::move(of_low)) : std::move(of_low));
   high.attach(low.rank(), wrap ? wrap(std::move(of_high)) : std::move(of_high));

@@ -23,6 +23,8 @@ namespace couplet::test {
 
 enum class LaneKind { shm, tcp };
 [[nodiscard]] std::string_view lane_name(LaneKind kind);
+// Returns both ends of a connection over loopback.
+[[nodiscard]] std::pair<std::unique_ptr<link::Lane>, std::unique_ptr<link::Lane>> tcp_lanes();
 
 // One rank. The lane to itself is always `self`.
 class Party final : public message::Channels, public engine::Source {

@@ -193,6 +193,52 @@ TEST(Revocations, OfALongMessageForOneThatComputesCutNobodyOff) {
   });
 }
 
+// Fault: a member that was told of a failure passed it on as that of the call in which it was then. So it went on from
+// call to call, as long as some member had ended each before it was told.
+TEST(Revocations, ThatFailTheNextCallAreNotPassedOnToTheOneAfterIt) {
+  Parties parties(LaneKind::shm, 3);  // rank 0 is a neighbor of both others
+  std::atomic<bool> is_sent = false;
+  std::atomic<bool> is_refused = false;
+  std::atomic<bool> is_gathering = false;
+  std::atomic<bool> has_failed = false;
+  parties.run([&](Party& party) {
+    Member member(party);
+    const auto await = [&party](const std::atomic<bool>& flag) {
+      while (!flag) party.engine->poll();
+    };
+    ASSERT_TRUE(member.run(barrier()).ok());
+    std::vector<double> data(4);
+    std::vector<double> all(12);
+    Arguments gather = {.kind = Collective::gather, .type = COUPLET_DOUBLE, .root = 0, .count = 4, .timeout_s = 30};
+    gather.input = data.data();
+    gather.output = all.data();
+    if (party.rank() == 2) {  // it ends its call, and fails the next one when it hears that rank 1 has refused that
+      EXPECT_TRUE(member.run(broadcast(data, COUPLET_DOUBLE, 2)).ok());
+      is_sent = true;
+      await(is_gathering);
+      EXPECT_EQ(member.run(gather).code(), Code::shape);
+    } else if (party.rank() == 1) {  // it fails the first call, and ends the second one
+      await(is_sent);
+      const Status refused = member.calls.refuse(party.group(), "broadcast", fail(Code::shape, "no mesh"));
+      EXPECT_EQ(refused.code(), Code::shape);
+      EXPECT_TRUE(member.run(gather).ok());
+      is_refused = true;
+      await(has_failed);
+    } else {  // it fails both
+      await(is_refused);
+      EXPECT_EQ(member.run(broadcast(data, COUPLET_DOUBLE, 2)).code(), Code::shape);
+      message::Request* request = nullptr;
+      ASSERT_TRUE(member.calls.start(party.group(), gather, &request).ok());
+      is_gathering = true;
+      const Status gathered = party.messenger->wait(&request, os::deadline_after(30), nullptr);
+      EXPECT_EQ(gathered.code(), Code::shape) << gathered.text();
+      has_failed = true;
+    }
+    const Status next = member.run(barrier());
+    EXPECT_TRUE(next.ok()) << party.rank() << ": " << next.text();
+  });
+}
+
 TEST(Revocations, AreNotNeededWhereAllOthersAreLost) {
   Parties parties(LaneKind::tcp, 2);
   parties.run(

@@ -374,5 +374,62 @@ TEST(Team, AMemberThatWasStartedAgainBreaksUpTheTeamForGood) {
   });
 }
 
+// Chaos, 30600009: rank 2 was started again. It opened the team anew, and failed, since rank 3 did not come. Members
+// that still used their old team returned that failure instead of what had broken up their team.
+TEST(Team, AFailureOfTheNextLifeOfAMemberIsNotThatOfTheOldTeam) {
+  Parties parties(LaneKind::shm, 4);  // rank 1 and 2 are children of rank 0; rank 3 is a child of rank 2
+  auto [to_next_life, from_next_life] = test::tcp_lanes();
+  std::atomic<int> met{0};
+  std::atomic<bool> is_again{false};
+  std::atomic<int> over{0};
+  const auto begin_next_life = [](Party& party, int peer, std::unique_ptr<link::Lane> lane) {
+    party.messenger->peer_lost(static_cast<channel::PeerId>(peer), Status(Code::peer_lost, "killed"));
+    party.messenger->peer_returned(static_cast<channel::PeerId>(peer));
+    party.attach(peer, std::move(lane));
+  };
+  parties.run([&](Party& party) {
+    auto team = open_team(party);
+    std::int64_t values[] = {1};
+    ASSERT_TRUE(team->minimum(values, os::deadline_after(20)).ok());
+    for (++met; met < 4;) party.poll(0, 1);
+    if (party.rank() < 2) {
+      team->leave(Status(Code::timeout, "it meets again"));
+      if (party.rank() == 0) {  // until rank 2 has told that it has failed, and waits for an answer
+        begin_next_life(party, 2, std::move(to_next_life));
+        is_again = true;
+        party.messenger->move_until(os::deadline_after(1.05));
+      }
+      const Status why = team->minimum(values, os::deadline_after(20));
+      EXPECT_EQ(why.code(), Code::peer_lost) << party.rank() << ": " << why.text();
+      EXPECT_NE(why.text().find("party 2: killed"), std::string::npos) << why.text();
+    } else if (party.rank() == 2) {
+      while (!is_again) party.poll(0, 1);
+      begin_next_life(party, 0, std::move(from_next_life));
+      team = open_team(party);
+      const Status late = team->minimum(values, os::deadline_after(1));
+      EXPECT_EQ(late.code(), Code::timeout) << late.text();
+    }
+    for (++over; over < 4;) party.poll(0, 1);
+  });
+}
+
+TEST(Team, AMemberThatDoesNotComeIsNotTheReasonIfTheTeamIsBrokenUp) {
+  Parties parties(LaneKind::shm, 3);  // rank 1 and 2 are children of rank 0
+  std::atomic<bool> is_over{false};
+  parties.run([&](Party& party) {
+    auto team = open_team(party);
+    std::int64_t values[] = {1};
+    ASSERT_TRUE(team->minimum(values, os::deadline_after(20)).ok());
+    while (party.rank() != 0 && !is_over) party.poll(0, 1);
+    if (party.rank() != 0) return;
+    team->leave(Status(Code::timeout, "it meets again"));
+    party.messenger->peer_lost(2, Status(Code::peer_lost, "killed"));
+    const Status why = team->minimum(values, os::deadline_after(0.1));
+    EXPECT_EQ(why.code(), Code::peer_lost) << why.text();
+    EXPECT_NE(why.text().find("party 2: killed"), std::string::npos) << why.text();
+    is_over = true;
+  });
+}
+
 }  // namespace
 }  // namespace couplet::message
