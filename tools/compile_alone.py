@@ -1,4 +1,4 @@
-"""Compiles each source of the library by itself, as a tree without COUPLET_UNITY does, and makes nothing.
+"""Compiles each source of the library by itself, as a tree without COUPLET_UNITY does, and keeps no object file.
 
 Sources that are compiled ten at a time see each other's headers, and so do those that clang-tidy joins: a source that
 does not include what it uses fails only on the machine of a user.

@@ -236,10 +236,10 @@ void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t trans
     const Status proof = fail(Code::peer_lost, "nobody listens at its port any more: {}", why.text());
     membership_.cannot_reach(id, peer.incarnation, nobody_listens ? LossProof::without_hub : LossProof::none, proof);
   }
-  // A peer ends a connection when it hears the goodbye, perhaps in the middle of a frame, so that no goodbye of its own
-  // comes.
-  const bool has_heard_goodbye = shutting_ && why.code() == Code::state;
-  if ((nobody_listens && !membership_.hub().ok()) || has_heard_goodbye) {
+  // While this process shuts its connections, a peer that has ended one has mostly heard the goodbye, perhaps in the
+  // middle of a frame, so that no goodbye of its own comes. There is nothing left to connect for.
+  const bool peer_has_ended = shutting_ && why.code() == Code::state;
+  if ((nobody_listens && !membership_.hub().ok()) || peer_has_ended) {
     peer.walk->end();
   }
 }

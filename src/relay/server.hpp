@@ -26,7 +26,7 @@ class ServerHost {
   [[nodiscard]] virtual std::string peer_name(channel::PeerId peer) const = 0;
   // Returns ok while that incarnation of the process may still run. At most one system call.
   virtual Status alive(channel::PeerId peer, std::uint16_t incarnation) = 0;
-  // Returns true if no hub has answered for so long that no other relay is started.
+  // Returns true if no hub has answered for so long that none is expected: then nobody is told of another relay.
   [[nodiscard]] virtual bool hub_is_away() const = 0;
 };
 
@@ -70,7 +70,7 @@ class Server final : private Activation {
 
  private:
   // A hold whose connection has failed while its reader may still be alive. It stays valid until the reader continues
-  // with it over another relay, has ended, or cannot continue since there is no hub that would start another relay.
+  // with it over another relay, or has ended; without a hub it ends at once, since no reader is told of another relay.
   struct LeftHold {
     std::shared_ptr<ServedFile> served;
     series::Hold hold;

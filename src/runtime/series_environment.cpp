@@ -56,7 +56,7 @@ std::string SeriesEnvironment::setting(std::string_view key) const {
 
 Status SeriesEnvironment::alive(channel::PeerId peer, std::uint16_t incarnation) {
   COUPLET_TRY(process_alive(membership_, peer, incarnation));
-  if (!membership_.hub().ok()) {  // then a relay hears of its end; if that is dead, too, this process has to
+  if (!membership_.hub().ok()) {  // a relay hears of its end, or this process, if its node has no relay left
     message::Courier courier(messenger_);
     courier.watch(peer);
     if (courier.has_left(peer)) {

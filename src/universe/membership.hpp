@@ -122,7 +122,7 @@ class Membership {
   virtual void on_lost(std::function<void(channel::PeerId, const Status&)> handler,
                        std::function<bool(channel::PeerId)> still_sends) = 0;
   // This process cannot reach that incarnation of `id`. Asks the hub to let `id` dial; the request may get lost: repeat
-  // it, with growing pauses. why: why it is lost, if something proves that.
+  // it, with growing pauses. why: what proves that it is lost; it is used if proof is LossProof::without_hub.
   virtual void cannot_reach(channel::PeerId id, std::uint16_t incarnation, LossProof proof, const Status& why) = 0;
   // Sets the one handler that is called from poll when a peer, in its present incarnation, asks this process to dial.
   virtual void on_call_back(std::function<void(channel::PeerId from)> handler) = 0;
