@@ -499,7 +499,7 @@ int Channel::poll(int budget) {
     if (sender_.busy() && !lanes_shut_) {
       work += sender_.drain();
     }
-    work += poll_lanes(budget);
+    work += budget > 0 ? poll_lanes(budget) : 0;
     if (end_sent_ && !lanes_shut_) {
       shut_lanes();
     }

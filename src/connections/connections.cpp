@@ -510,6 +510,9 @@ bool Connections::still_sends(channel::PeerId id) {
 
 void Connections::lost(channel::PeerId peer, const Status& why) {
   lost_[peer] = membership_.peer(peer).incarnation;
+  if (const auto found = peers_.find(peer); found != peers_.end()) {
+    found->second.absent = false;  // a channel that has waited for this life is not one to the next life
+  }
   drain(peer);
   more_.cancel_all(peer);
   table_.fail(peer, why);

@@ -97,6 +97,15 @@ Status fallen_apart(const Courier& courier, channel::PeerId ended) {
               courier.loss(ended).text());
 }
 
+// The error if a neighbour was not heard: what the messenger says of a wait for a message helps no user of a team.
+Status not_heard(const Status& received, const Courier& courier, const std::string& team, channel::PeerId peer,
+                 std::uint64_t began_ns) {
+  return received.code() != Code::timeout
+             ? received
+             : fail(Code::timeout, "'{}': waited {:.3g} s for {} to take part", team,
+                    static_cast<double>(os::now_ns() - began_ns) * 1e-9, courier.name(peer));
+}
+
 // The deadline for what comes down the tree: a member above gives up at the deadline, too, and says which one has not
 // come. So this one waits a little longer, and names that one instead of its parent.
 std::uint64_t deadline_of_answer(std::uint64_t deadline_ns, std::uint64_t now_ns) noexcept {
@@ -236,13 +245,15 @@ Status MessageTeam::said_failure(const Edge& from, std::int32_t tag) const {
 
 // Takes the first greeting of the child that is still meant, and what the child brings to the first call with it.
 Status MessageTeam::greeted(std::string& bytes, Edge& child, std::uint64_t deadline_ns) {
+  const std::uint64_t began_ns = os::now_ns();
   int failures = 0;
   while (true) {
     child.losses = Courier(messenger_).losses(child.peer);
     COUPLET_TRY(ended_since_first(child));  // a greeting of its next life is meant for another team
     const Status received = with_memory([&] {
-      return messenger_.recv_internal(group_, greeting_context(identity_), greeting_, child.rank, greeting_tag,
-                                      deadline_ns);
+      const auto came = messenger_.recv_internal(group_, greeting_context(identity_), greeting_, child.rank,
+                                                 greeting_tag, deadline_ns);
+      return not_heard(came, Courier(messenger_), name_, child.peer, began_ns);
     });
     if (received.code() == Code::memory && ++failures < max_receive_failures && os::now_ns() < deadline_ns) {
       messenger_.move_until(os::now_ns() + retry_ns);  // a child that is not met cannot be told of a failure
@@ -377,13 +388,16 @@ Status MessageTeam::collect(std::string& own, const Merge& merge, std::uint32_t 
 // heard: the neighbour has answered, if only with a failure.
 Status MessageTeam::receive(std::string& bytes, const Edge& from, std::int32_t tag, std::uint64_t deadline_ns,
                             bool& heard) {
+  const std::uint64_t began_ns = os::now_ns();
   std::string image;
   COUPLET_TRY(with_memory([&] {
     // What the neighbour has said before it was lost still counts.
     Status ended = ended_life(from);
     const std::uint64_t until_ns = ended.ok() ? deadline_ns : 0;
     Status received = messenger_.recv_internal(group_, from.context, image, from.rank, tag, until_ns);
-    return received.code() == Code::timeout && !ended.ok() ? ended : received;
+    return received.code() == Code::timeout && !ended.ok()
+               ? ended
+               : not_heard(received, Courier(messenger_), name_, from.peer, began_ns);
   }));
   return with_memory([&]() -> Status {
     COUPLET_TRY_VALUE(const Head head, head_of(image, from.rank));

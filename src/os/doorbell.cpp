@@ -92,6 +92,16 @@ struct Doorbell::State {
     while (::recv(socket.number(), dropped.data(), dropped.size(), 0) >= 0) {
     }
   }
+  [[nodiscard]] Status watch(int descriptor, std::uint32_t events) const {
+    epoll_event event{};
+    event.events = events;
+    event.data.fd = descriptor;
+    if (::epoll_ctl(set.number(), EPOLL_CTL_ADD, descriptor, &event) == 0 ||
+        (errno == EEXIST && ::epoll_ctl(set.number(), EPOLL_CTL_MOD, descriptor, &event) == 0)) {
+      return {};
+    }
+    return system_failure(errno, fmt::format("cannot watch descriptor {}", descriptor));
+  }
 };
 
 Doorbell::Doorbell(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -123,14 +133,11 @@ Result<std::unique_ptr<Doorbell>> Doorbell::open(const std::string& path, SleepF
 }
 
 Status Doorbell::watch(int descriptor, bool write) {
-  epoll_event event{};
-  event.events = write ? EPOLLIN | EPOLLOUT : EPOLLIN;
-  event.data.fd = descriptor;
-  if (::epoll_ctl(state_->set.number(), EPOLL_CTL_ADD, descriptor, &event) == 0 ||
-      (errno == EEXIST && ::epoll_ctl(state_->set.number(), EPOLL_CTL_MOD, descriptor, &event) == 0)) {
-    return {};
-  }
-  return system_failure(errno, fmt::format("cannot watch descriptor {}", descriptor));
+  return state_->watch(descriptor, write ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+Status Doorbell::watch_writing(int descriptor) {
+  return state_->watch(descriptor, EPOLLOUT);
 }
 
 void Doorbell::unwatch(int descriptor) {

@@ -33,6 +33,8 @@ class Doorbell {
   // Wakes up when the descriptor can be read, and when it can be written if `write` is true. Replaces an earlier watch
   // of it.
   Status watch(int descriptor, bool write);
+  // Wakes up only when the descriptor can be written or has broken. Replaces an earlier watch of it.
+  Status watch_writing(int descriptor);
   void unwatch(int descriptor);
   // Tells ringers that this process is about to sleep. The caller then checks once more for work.
   void raise_flag() noexcept;

@@ -238,8 +238,10 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
                     following_.links.kept_from(own.sight.published, accounting_.statistics().lost));
     }
     plan.most = static_cast<std::uint64_t>(~values[12]);
-  } else if (plan.outlook == Outlook::ended) {
+    plan.last = static_cast<std::uint64_t>(std::min(values[4], values[5]));
+  } else if (plan.outlook == Outlook::ended || plan.outlook == Outlook::lost) {
     plan.most = most_wanted();
+    plan.last = own.sight.published;
   }
   plan.ended = own.sight.published;
   COUPLET_TRY(choose(plan, own));
@@ -423,18 +425,18 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
 
 Status Reader::nothing_left(const Plan& plan, std::uint64_t deadline_ns) {
   const Outlook outlook = plan.outlook;
-  if (outlook == Outlook::ended) {
-    const std::uint64_t lost = selection_.pass_partial(plan.ended, plan.most);
-    attachment_->release(selection_.needed_steps());
-    if (lost > 0 && end_.is_uneven_news()) {
-      return uneven_end(*attachment_, plan.ended, plan.most, lost);
-    }
+  if (outlook != Outlook::ended && outlook != Outlook::lost) {
+    return not_yet_from(*attachment_);
+  }
+  const std::uint64_t lost = outlook == Outlook::ended ? selection_.pass_partial(plan.ended, plan.most) : 0;
+  // What writer ranks that go on publish behind the last whole step is held by nobody.
+  const bool at_last = plan.last <= selection_.next();
+  attachment_->release(at_last ? NeededSteps{.from = max_ordinal} : selection_.needed_steps());
+  if (lost > 0 && end_.is_uneven_news()) {
+    return uneven_end(*attachment_, plan.ended, plan.most, lost);
   }
   if (outlook == Outlook::ended && end_.is_news()) {
     return Code::end;
-  }
-  if (outlook != Outlook::ended && outlook != Outlook::lost) {
-    return not_yet_from(*attachment_);
   }
   Status restarted = restart(deadline_ns);
   // Without the hub it is not known whether there is a newer incarnation, but it is known how this one has ended.

@@ -104,6 +104,8 @@ class Reader {
     bool over = false;        // the read is over for some rank
     std::uint64_t ended = 0;  // how many steps all writers have published, and
     std::uint64_t most = 0;   // how many some writer has published, if the outlook is `ended`
+    // How many steps will ever be whole in this incarnation, as far as that is known.
+    std::uint64_t last = UINT64_MAX;
   };
 
   Reader(Environment& environment, message::Team& team, std::string name, ReaderOptions options)

@@ -119,7 +119,7 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
   std::size_t in_hand = 0;
   const auto something = [&] {
     in_hand = 0;
-    if (!inbox_.empty()) {
+    if (settling_.has_first(inbox_)) {
       return true;
     }
     if (requesters_.any()) {
@@ -136,7 +136,7 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
       return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
     }
   }
-  if (inbox_.empty()) {
+  if (!settling_.has_first(inbox_)) {
     if (in_hand > 0) {
       return fail(Code::state, "tasks '{}': {}, and neither dispatched nor completed; there is no other task to take",
                   name_, counted(in_hand, "task was taken", "tasks were taken"));

@@ -62,6 +62,7 @@ class Coupler final : public Listener {
     requesters_.returned(peer);
     pump();
   }
+  bool looked() override;
 
  private:
   enum class Stage : std::uint8_t { inbox, held, waiting, running };
@@ -92,6 +93,22 @@ class Coupler final : public Listener {
     void look_for_returned(const Environment& environment);
   };
   using Entries = std::map<std::uint64_t, Entry>;
+  // A request may have waited for long until this process looks, and its requester may have given up and have said so
+  // right behind it. So a request counts only once the mailbox has looked again after it.
+  struct Settling {
+    std::uint64_t end = 0;      // the ids of all requests are below it
+    std::uint64_t seen = 0;     // what that was when the mailbox looked last
+    std::uint64_t settled = 0;  // only requests with ids below it count
+
+    // Does the oldest request of the queue count?
+    [[nodiscard]] bool has_first(const std::deque<std::uint64_t>& queue) const noexcept {
+      return !queue.empty() && queue.front() < settled;
+    }
+  };
+  struct Turns {
+    std::uint64_t idle_clock = 0;
+    std::int32_t last_worker = any_worker;  // for round robin
+  };
 
   Coupler(Mailbox& mailbox, std::string name, CouplerOptions options);
   Status find_members(const std::string& couplers);
@@ -109,7 +126,6 @@ class Coupler final : public Listener {
   [[nodiscard]] Status find_workers(std::int32_t worker) const;
   Status enqueue(Entries::iterator entry, std::int32_t worker);
   void finish(std::uint64_t id, const Status& status);
-  void admit();
   void pump();
   std::deque<std::uint64_t>* queue_for(const WorkerGroup& group);
   WorkerGroup* choose_group();
@@ -128,8 +144,8 @@ class Coupler final : public Listener {
   std::map<std::int32_t, std::deque<std::uint64_t>> queues_;  // by worker id
   std::deque<std::pair<channel::PeerId, wire::TaskMessage>> parked_;
   std::vector<WorkerGroup> groups_;
-  std::uint64_t idle_clock_ = 0;
-  std::int32_t last_worker_ = any_worker;  // for round robin
+  Turns turns_;
+  Settling settling_;
   bool automatic_ = false;
   bool closed_ = false;
 };

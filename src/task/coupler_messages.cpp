@@ -40,8 +40,15 @@ void Coupler::submitted(channel::PeerId source, TaskMessage message) {
   pump();
 }
 
+bool Coupler::looked() {
+  settling_.settled = std::exchange(settling_.seen, settling_.end);
+  pump();
+  return settling_.settled < settling_.end;
+}
+
 void Coupler::accept(channel::PeerId source, TaskMessage message) {
   const std::uint64_t id = mailbox_.next_number();
+  settling_.end = id + 1;
   const std::uint64_t number = message.number;
   const std::int32_t worker = message.worker;
   const auto entry = entries_.emplace(id, Entry{Stage::inbox, source, number, std::move(message)}).first;
@@ -54,15 +61,6 @@ void Coupler::accept(channel::PeerId source, TaskMessage message) {
   answer(source, TaskMessageKind::taken, number, status);
   if (!status.ok()) {
     entries_.erase(entry);
-  }
-}
-
-// Accepts the requests that wait for room, as far as there is some.
-void Coupler::admit() {
-  while (!parked_.empty() && !full()) {
-    auto [source, message] = std::move(parked_.front());
-    parked_.pop_front();
-    accept(source, std::move(message));
   }
 }
 
@@ -136,7 +134,7 @@ std::deque<std::uint64_t>* Coupler::queue_for(const WorkerGroup& group) {
   std::deque<std::uint64_t>* best = nullptr;
   for (const std::int32_t worker : {group.worker, any_worker}) {
     const auto queue = queues_.find(worker);
-    if (queue != queues_.end() && !queue->second.empty() &&
+    if (queue != queues_.end() && settling_.has_first(queue->second) &&
         (best == nullptr || queue->second.front() < best->front())) {
       best = &queue->second;
     }
@@ -149,7 +147,7 @@ std::deque<std::uint64_t>* Coupler::queue_for(const WorkerGroup& group) {
 Coupler::WorkerGroup* Coupler::choose_group() {
   WorkerGroup* best = nullptr;
   const auto turn = [&](const WorkerGroup& group) {
-    const bool behind = group.worker <= last_worker_;
+    const bool behind = group.worker <= turns_.last_worker;
     return std::tuple(options_.policy == Policy::round_robin ? std::int64_t{behind} : 0,
                       options_.policy == Policy::round_robin ? std::int64_t{group.worker} : 0, group.idle_since);
   };
@@ -166,7 +164,12 @@ Coupler::WorkerGroup* Coupler::choose_group() {
 
 // Gives tasks to the groups that are idle, and accepts requests where there is room.
 void Coupler::pump() {
-  for (admit();; admit()) {
+  while (true) {
+    while (!parked_.empty() && !full()) {
+      auto [source, message] = std::move(parked_.front());
+      parked_.pop_front();
+      accept(source, std::move(message));
+    }
     WorkerGroup* const group = choose_group();
     if (group == nullptr) {
       return;
@@ -176,7 +179,7 @@ void Coupler::pump() {
     queue.pop_front();
     Entry& entry = entries_.at(id);
     if (entry.message.worker == any_worker) {
-      last_worker_ = group->worker;
+      turns_.last_worker = group->worker;
     }
     entry.stage = Stage::running;
     group->task = id;
@@ -214,7 +217,7 @@ void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
   // The hello may have been kept until this coupler opened the tasks. Or it is newer than what is known of its sender.
   Environment& environment = mailbox_.environment();
   group.gone = environment.gone(source) && group.life <= environment.incarnation(source);
-  group.idle_since = ++idle_clock_;
+  group.idle_since = ++turns_.idle_clock;
   // One that is gone is only kept for its worker id.
   const auto former = std::find_if(groups_.begin(), groups_.end(),
                                    [&](const WorkerGroup& one) { return one.gone && one.worker == group.worker; });
@@ -243,7 +246,7 @@ void Coupler::finished_work(channel::PeerId source, const TaskMessage& message) 
   }
   if (message.numbers.empty()) {
     group->task.reset();
-    group->idle_since = ++idle_clock_;
+    group->idle_since = ++turns_.idle_clock;
     finish(message.number, message.status());
   } else {  // a rank of it is lost, perhaps before this process hears of it
     group->broken = true;

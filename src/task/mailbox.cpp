@@ -99,7 +99,7 @@ std::size_t Mailbox::first_complete() const noexcept {
 
 bool Mailbox::ready() const {
   const bool can_go_on = first_complete() < arriving_.size() || (!arriving_.empty() && may_receive());
-  return can_go_on || !returned_.empty();
+  return can_go_on || !returned_.empty() || look_again_;
 }
 
 Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
@@ -265,6 +265,13 @@ void Mailbox::tell_returned() {
   }
 }
 
+void Mailbox::tell_looked() {
+  look_again_ = false;
+  for (const auto& [space, listener] : listeners_) {
+    look_again_ = listener->looked() || look_again_;
+  }
+}
+
 void Mailbox::lost(channel::PeerId peer, const Status& why) {
   cut_off_.erase(peer);
   // A listener that is told may stop listening.
@@ -327,6 +334,9 @@ int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
     }
     ++work;
     take(sender, bytes, status, complete->image);
+  }
+  if (work > 0 || look_again_) {
+    tell_looked();
   }
   if (work < budget) {
     look_for_failed_connections();  // what came before is handled

@@ -37,6 +37,8 @@ class Listener {
   virtual void lost(channel::PeerId peer, const Status& why) = 0;
   // Reports that a rank that was lost, or had left, is there again.
   virtual void returned(channel::PeerId /*peer*/) {}
+  // Called when the mailbox has handled what had arrived. Returns true if it is to be called after the next look, too.
+  virtual bool looked() { return false; }
 };
 
 constexpr unsigned number_bits = 40;  // each incarnation has so many bits for its numbers
@@ -108,6 +110,7 @@ class Mailbox final : public engine::Source {
   void receive();
   void take(std::int32_t sender, std::uint64_t bytes, const Status& came, std::string_view image);
   void tell_returned();
+  void tell_looked();
   void look_for_failed_connections();
   void deliver(channel::PeerId source, wire::TaskMessage message);
   void turn_away(channel::PeerId source, const wire::TaskMessage& message, const Status& why);
@@ -126,6 +129,7 @@ class Mailbox final : public engine::Source {
   const std::uint64_t max_kept_bytes_;
   std::uint64_t kept_bytes_ = 0;
   std::vector<channel::PeerId> returned_;  // not reported yet
+  bool look_again_ = false;                // a listener wants to be told of the next look
   std::uint64_t next_number_;
 };
 

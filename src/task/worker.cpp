@@ -11,6 +11,7 @@ namespace couplet::task {
 namespace {
 
 constexpr std::uint64_t greeting_interval_ns = 100'000'000;  // between attempts to say hello
+constexpr int looks_for_couplers = 3;
 
 }  // namespace
 
@@ -127,8 +128,9 @@ Worker::~Worker() {
 
 // Takes the next task into current_. For the first rank of the group.
 Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
-  if (open_couplers_.empty()) {
-    mailbox_.environment().engine().poll();  // a coupler may have been started again, or have requesters again
+  // A coupler may have been started again, or have requesters again. One look hears of it, and another one tells this.
+  for (int looks = 0; looks < looks_for_couplers && open_couplers_.empty(); ++looks) {
+    mailbox_.environment().engine().look_at_all();
   }
   greet_again();
   const auto something = [this] { return !orders_.empty() || open_couplers_.empty(); };

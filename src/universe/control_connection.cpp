@@ -77,8 +77,8 @@ int ControlConnection::poll() {
   if (state_ == State::handshake) {
     work += poll_handshake();
   }
-  if (state_ == State::open && !full()) {
-    work += channel_->poll(frames_per_poll);
+  if (state_ == State::open) {
+    work += channel_->poll(full() ? 0 : frames_per_poll);
   }
   return work;
 }

@@ -157,9 +157,8 @@ def test_a_worker_is_told_that_its_only_coupler_was_lost(make_world: MakeWorld, 
     coupler = Guest(world, "coupler", 0, 1).ready()
     coupler.get("c = universe.coupler('t', requesters='requester', workers='worker')")
     coupler.say("c.run(timeout=100)")
-    end = time.monotonic() + WATCHDOG_S
-    while "COUPLET_ERROR_TIMEOUT" not in worker.ask("w.next(timeout=0.1)"):  # until it has heard of the new life
-        assert time.monotonic() < end
+    answer = worker.ask("w.next(timeout=0.1)")  # was said to be lost once or twice more
+    assert "COUPLET_ERROR_TIMEOUT" in answer, answer
     worker.say("[job.complete() for job in w]")
     requester.get("t = r.submit(couplet.ANY_WORKER, [1], timeout=20)")
     assert requester.get("t.wait(timeout=20)") == "None"

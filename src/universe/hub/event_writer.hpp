@@ -1,10 +1,12 @@
 // Writes the hub's events into a file, a pipe or a terminal. Never blocks: what cannot be written now waits in a
-// bounded queue, and what does not fit into the queue is left out and counted. Used by hub_server. Below: os.
+// bounded queue, and what does not fit into the queue is left out and counted. A file is written by a thread, since a
+// file system may make a write wait for as long as it likes. Used by hub_server. Below: os.
 // Invariants: only whole lines are left out; a line "dropped" with their number follows as soon as there is room.
 // Tests: tests/unit/universe/event_writer_test.cpp.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/status.hpp"
@@ -17,6 +19,12 @@ inline constexpr std::size_t max_queued_event_bytes = 1U << 20U;
 
 class EventWriter {
  public:
+  EventWriter();
+  // Waits a moment for what is still to be written into a file.
+  ~EventWriter();
+  EventWriter(const EventWriter&) = delete;
+  EventWriter& operator=(const EventWriter&) = delete;
+
   // Opens `path` for appending. It may be a named pipe that has no reader yet. If it is "", all events are thrown away.
   Status open(const std::string& path);
   void add(const HubEvent& event, double with_time_s);
@@ -25,7 +33,10 @@ class EventWriter {
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:
-  os::Descriptor file_;
+  class FileThread;
+
+  os::Descriptor file_;                 // a pipe or a terminal
+  std::shared_ptr<FileThread> thread_;  // for a file; outlives this object while a write does not end
   std::string queue_;
   std::size_t written_ = 0;  // bytes of the queue that are written
   std::uint64_t dropped_ = 0;

@@ -276,22 +276,19 @@ void HubServer::out_of_descriptors(const Status& why, std::uint64_t now_ns) {
 void HubServer::watch(ConnectionId id, Client& client) {
   // The messages of a client that does not read its answers wait in its socket until it has read some.
   const bool deaf = held_back(client) && client.connection->full();
-  const int descriptor = deaf ? -1 : client.connection->descriptor();
-  const bool write = client.connection->wants_write();
-  if (descriptor == client.descriptor && write == client.watched_write) {
+  const Watch wanted{client.connection->descriptor(), !deaf, deaf || client.connection->wants_write()};
+  const Watch before = std::exchange(client.watch, wanted);
+  if (wanted == before) {
     return;
   }
-  if (descriptor != client.descriptor) {
-    if (by_descriptor_.erase(client.descriptor) != 0 && client.descriptor == client.connection->descriptor()) {
-      doorbell_->unwatch(client.descriptor);
-    }
+  if (wanted.descriptor != before.descriptor) {
+    by_descriptor_.erase(before.descriptor);  // the descriptor is closed
   }
-  if (descriptor >= 0) {
-    static_cast<void>(doorbell_->watch(descriptor, write));
-    by_descriptor_[descriptor] = id;
+  if (wanted.descriptor >= 0) {
+    static_cast<void>(wanted.reading ? doorbell_->watch(wanted.descriptor, wanted.writing)
+                                     : doorbell_->watch_writing(wanted.descriptor));
+    by_descriptor_[wanted.descriptor] = id;
   }
-  client.descriptor = descriptor;
-  client.watched_write = write;
 }
 
 void HubServer::serve(ConnectionId id, std::uint64_t now_ns) {
@@ -357,9 +354,9 @@ void HubServer::drop(ConnectionId id, const std::string& why, std::uint64_t now_
     state_->disconnected(id, why, now_ns);
   }
   unproven_.remove(id);
-  by_descriptor_.erase(found->second.descriptor);
-  if (found->second.descriptor >= 0) {
-    doorbell_->unwatch(found->second.descriptor);
+  by_descriptor_.erase(found->second.watch.descriptor);
+  if (found->second.watch.descriptor >= 0) {
+    doorbell_->unwatch(found->second.watch.descriptor);
   }
   clients_.erase(found);
   busy_.erase(id);

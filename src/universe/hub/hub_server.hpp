@@ -1,9 +1,9 @@
 // The hub on sockets. Turns bytes of connections into calls of HubState, and the outputs of HubState into bytes. It has
-// one thread, which sleeps in one place and never blocks on a client. Above: runtime/main_hub. Below: hub_state,
-// control_connection, os. Invariants: connections that have not proven the secret are bounded, and an honest one always
-// finds a place (channel/unproven); a client that reads nothing costs a bounded amount of memory, and stays a member
-// for as long as its system answers; the hub is a process of its node, and keeps the node directory in existence.
-// Tests: tests/unit/universe/hub_server_test.cpp, tests/universe.
+// one thread, which sleeps in one place and never blocks on a client; another one only writes events into a file.
+// Above: runtime/main_hub. Below: hub_state, control_connection, os. Invariants: connections that have not proven the
+// secret are bounded, and an honest one always finds a place (channel/unproven); a client that reads nothing costs a
+// bounded amount of memory, and stays a member for as long as its system answers; the hub is a process of its node, and
+// keeps the node directory in existence. Tests: tests/unit/universe/hub_server_test.cpp, tests/universe.
 #pragma once
 
 #include <atomic>
@@ -78,10 +78,16 @@ class HubServer {
   void stop(const std::string& why);
 
  private:
+  // What wakes the hub up.
+  struct Watch {
+    int descriptor = -1;
+    bool reading = false;
+    bool writing = false;
+    bool operator==(const Watch&) const = default;
+  };
   struct Client {
     std::unique_ptr<ControlConnection> connection;
-    int descriptor = -1;
-    bool watched_write = false;
+    Watch watch;
     bool proven = false;
     bool shut = false;
     bool behind = false;            // it reads too little: see HubState::fell_behind

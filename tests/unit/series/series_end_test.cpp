@@ -36,6 +36,8 @@ TEST(CommonOutlook, OfRanksThatSeeDifferentThings) {
 // Two writer ranks, and a reader of what both write.
 class UnevenEnd : public Series {
  protected:
+  static constexpr std::int64_t slots = 8;
+
   void SetUp() override {
     testing::TeamRoom room(2);
     std::vector<std::thread> threads;
@@ -43,7 +45,8 @@ class UnevenEnd : public Series {
       threads.emplace_back([&, rank] {
         testing::ThreadTeam both(room, static_cast<int>(rank));
         WriterOptions options;
-        options.slots = 8;
+        options.slots = slots;
+        options.wait_timeout_s = 5;
         auto made = Writer::create(rank == 0 ? writer_environment : second_environment, both,
                                    {"eta", COUPLET_INT32, {rows, columns}, boxes[rank]}, options, soon());
         EXPECT_TRUE(made.ok()) << made.status().text();
@@ -175,6 +178,46 @@ TEST_F(UnevenEnd, ARankThatHasDiedBeforeItClosedIsLost) {
 TEST_F(UnevenEnd, ARankThatHasDiedAfterMoreStepsIsLost) {
   auto reader = end_first(3, 2);
   expect_death_told(*reader);
+}
+
+// The put of the rank that went on waited for the reader for ever.
+TEST_F(UnevenEnd, AReaderThatWasToldThatOneRankIsLostHoldsNoStepsOfAnother) {
+  auto reader = open();
+  put(0, 2);
+  put(1, 2);
+  second_environment.die();
+  for (int reads = 0; reads < 2; ++reads) {
+    ASSERT_TRUE(read(*reader, 1, 1, batch).ok());
+  }
+  ASSERT_EQ(read(*reader, 1, 1, batch).code(), Code::peer_lost);
+  put(0, 3 * slots);
+  EXPECT_EQ(read(*reader, 1, 1, batch).code(), Code::peer_lost);
+  EXPECT_EQ(reader->count().delivered, 2U);
+  expect_equation(reader->count());
+}
+
+TEST_F(UnevenEnd, AReaderThatWasToldTheEndHoldsNoStepsOfARankThatGoesOn) {
+  auto reader = end_first(3, 1);
+  ASSERT_EQ(read(*reader, 1, 8, batch).code(), Code::mismatch);
+  ASSERT_EQ(read(*reader, 1, 8, batch).code(), Code::end);
+  put(1, 3 * slots);
+  EXPECT_EQ(read(*reader, 1, 8, batch).code(), Code::end);
+  EXPECT_EQ(reader->count().delivered, 3U);
+  expect_equation(reader->count());
+}
+
+// The rank that lives may still publish its part of a step that the lost one has published.
+TEST_F(UnevenEnd, AReaderKeepsTheStepsThatAreWholeUntilItHasReadThem) {
+  auto reader = open();
+  put(0, 1);
+  put(1, 2);
+  second_environment.die();
+  ASSERT_TRUE(read(*reader, 1, 1, batch).ok());
+  EXPECT_EQ(read(*reader, 1, 1, batch, 0.1).code(), Code::not_yet);
+  put(0, slots);
+  ASSERT_TRUE(read(*reader, 1, 1, batch).ok());
+  EXPECT_EQ(batch.steps[0], 1);
+  EXPECT_EQ(read(*reader, 1, 1, batch).code(), Code::peer_lost);
 }
 
 }  // namespace

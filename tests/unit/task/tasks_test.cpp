@@ -255,6 +255,45 @@ TEST(Tasks, ACouplerThatNeverPollsIsNamed) {
   });
 }
 
+// It lay before the word that takes it back, and was dispatched before that was read.
+TEST(Tasks, ARequestThatWasGivenUpBeforeTheCouplerLooksIsNotDone) {
+  std::atomic<bool> greeted{false};
+  std::atomic<bool> looked{false};
+  std::atomic<bool> given_up{false};
+  std::atomic<bool> done{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
+    const auto wait_for = [](const std::atomic<bool>& what) {
+      while (!what) {
+        std::this_thread::yield();  // makes no call
+      }
+    };
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      wait_for(looked);
+      Task* task = nullptr;
+      EXPECT_EQ(tasks->submit(any_worker, {}, os::deadline_after(0.05), &task).code(), Code::timeout);
+      given_up = true;
+      wait_for(done);
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      wait_for(greeted);
+      EXPECT_EQ(coupler->run(os::deadline_after(0.1)).code(), Code::not_yet);
+      looked = true;
+      wait_for(given_up);
+      EXPECT_EQ(coupler->run(os::deadline_after(0.1)).code(), Code::not_yet);
+      Incoming task;
+      EXPECT_EQ(coupler->next(0, task).code(), Code::not_yet);
+      done = true;
+    } else {
+      auto worker = open_worker(rank);
+      greeted = true;
+      wait_for(done);
+      Incoming task;
+      EXPECT_NE(worker->next({}, 0, task).code(), Code::ok);
+    }
+  });
+}
+
 // The test says what the membership would say: rank 2 is gone with a task in hand.
 void lose_a_worker(OnLost on_lost, Code expected) {
   std::atomic<bool> has_it{false};

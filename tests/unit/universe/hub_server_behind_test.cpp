@@ -106,5 +106,20 @@ TEST_F(ComputingMember, LearnsTheNewestStateAfterMoreThanIsKeptForIt) {
   end();
 }
 
+// The hub read nothing further of it, and wrote nothing further to it either: no call of it was ever answered.
+TEST_F(ComputingMember, ThatSaysMuchBeforeItReadsTheAnswersGetsThem) {
+  HubServerOptions options;
+  options.max_behind_bytes = 2000;
+  begin(std::move(options));
+  for (int count = 0; count < 40000; ++count) {
+    static_cast<void>(ocean_->registry().reader_closed("nothing", unanswered));
+  }
+  ASSERT_TRUE(test::eventually([&] { return hub_->times_behind() > 0; }));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // the hub takes all that it takes
+  const auto found = ocean_->registry().find("eta", -1, os::deadline_after(20));
+  EXPECT_TRUE(found.ok()) << found.status().text();
+  end();
+}
+
 }  // namespace
 }  // namespace couplet::universe
