@@ -139,7 +139,8 @@ class Channel final : private link::FrameReceiver {
     sender_.relocate(memory);
     for (const auto& lane : lanes_) lane->relocate(memory);
   }
-  // Sends queued frames and delivers at most `budget` arrived ones; returns the work done. 0: reads nothing.
+  // Sends queued frames and delivers at most `budget` arrived ones; returns the work done. If `budget`
+  // is 0, it only sends.
   int poll(int budget);
   // Would poll do something? To be asked once more before sleeping.
   [[nodiscard]] bool ready() const noexcept;

@@ -26,8 +26,9 @@ class PastCalls {
   // The call fails only because the earlier call `cause` has failed elsewhere, after that one had ended here. Throws
   // bad_alloc.
   void set_cause(std::uint64_t call, std::uint64_t cause);
-  // A member has told that the call fails for that reason. If this member told of the call itself instead, the failure
-  // would go on from call to call. The cause has failed here, too, if it had ended. cause: may be the call itself.
+  // Notes that another member has revoked `call` because of the earlier call `cause`, so that this member passes on
+  // that cause; otherwise each member would revoke its own next call in turn. If `cause` had ended here, it counts as
+  // failed now. Does nothing if `cause` is not earlier than `call`. Throws bad_alloc.
   void note_cause(std::uint64_t call, std::uint64_t cause, const Status& why);
   // Returns `call` if it has no other cause.
   [[nodiscard]] std::uint64_t cause_of(std::uint64_t call) const noexcept;

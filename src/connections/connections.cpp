@@ -236,8 +236,8 @@ void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t trans
     const Status proof = fail(Code::peer_lost, "nobody listens at its port any more: {}", why.text());
     membership_.cannot_reach(id, peer.incarnation, nobody_listens ? LossProof::without_hub : LossProof::none, proof);
   }
-  // While this process shuts its connections, a peer that has ended one has mostly heard the goodbye, perhaps in the
-  // middle of a frame, so that no goodbye of its own comes. There is nothing left to connect for.
+  // While this process shuts its connections, a peer that has ended one has in most cases heard the goodbye, perhaps in
+  // the middle of a frame, so that no goodbye of its own comes. There is nothing left to connect for.
   const bool peer_has_ended = shutting_ && why.code() == Code::state;
   if ((nobody_listens && !membership_.hub().ok()) || peer_has_ended) {
     peer.walk->end();
@@ -511,7 +511,7 @@ bool Connections::still_sends(channel::PeerId id) {
 void Connections::lost(channel::PeerId peer, const Status& why) {
   lost_[peer] = membership_.peer(peer).incarnation;
   if (const auto found = peers_.find(peer); found != peers_.end()) {
-    found->second.absent = false;  // a channel that has waited for this life is not one to the next life
+    found->second.absent = false;  // otherwise the channel that waited for this life would be one to the next life
   }
   drain(peer);
   more_.cancel_all(peer);

@@ -1,6 +1,7 @@
 #include "message/team.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/counted.hpp"
 #include "message/courier.hpp"
@@ -91,26 +92,41 @@ Status lost_member(const Courier& courier, const Group& group) {
   return {};
 }
 
-// Says why a team whose members have all met cannot go on without them: this one has ended its life.
+// Returns the error of a team that was broken up: the life of its member `ended` is over.
 Status fallen_apart(const Courier& courier, channel::PeerId ended) {
-  return fail(Code::peer_lost, "{}; its next life takes no part: all close, and begin anew with it",
+  return fail(Code::peer_lost, "{}; all members have to close, and to open again together with its next life",
               courier.loss(ended).text());
 }
 
 // The error if a neighbour was not heard: what the messenger says of a wait for a message helps no user of a team.
-Status not_heard(const Status& received, const Courier& courier, const std::string& team, channel::PeerId peer,
-                 std::uint64_t began_ns) {
+Status not_heard(const Status& received, const Courier& courier, channel::PeerId peer, std::uint64_t began_ns) {
   return received.code() != Code::timeout
              ? received
-             : fail(Code::timeout, "'{}': waited {:.3g} s for {} to take part", team,
+             : fail(Code::timeout, "waited {:.3g} s for {} to take part",
                     static_cast<double>(os::now_ns() - began_ns) * 1e-9, courier.name(peer));
 }
 
-// The deadline for what comes down the tree: a member above gives up at the deadline, too, and says which one has not
-// come. So this one waits a little longer, and names that one instead of its parent.
-std::uint64_t deadline_of_answer(std::uint64_t deadline_ns, std::uint64_t now_ns) noexcept {
+// A member that gives up at the deadline says which one has not come. So those that wait for its word wait longer than
+// it does, and name that one instead: each level of the tree waits a little longer than the one before it, first up the
+// tree and then down again.
+std::uint64_t later(std::uint64_t deadline_ns, std::uint64_t now_ns, int levels, int all_levels) noexcept {
   if (deadline_ns == os::never || deadline_ns <= now_ns) return deadline_ns;
-  return deadline_ns + std::min(max_grace_ns, (deadline_ns - now_ns) / 10);
+  const std::uint64_t all_ns = std::min(max_grace_ns, (deadline_ns - now_ns) / 10);
+  return deadline_ns + all_ns * static_cast<std::uint64_t>(levels) / static_cast<std::uint64_t>(all_levels);
+}
+int levels_of_tree(int size) noexcept {
+  return std::max(1, 32 - std::countl_zero(static_cast<std::uint32_t>(size - 1)));
+}
+// For what the child brings, below which there are as many levels as its number has zeros at its end.
+std::uint64_t deadline_of_child(std::uint64_t deadline_ns, std::uint64_t now_ns, std::int32_t child,
+                                int size) noexcept {
+  return later(deadline_ns, now_ns, std::countr_zero(static_cast<unsigned>(child)), 2 * levels_of_tree(size));
+}
+// For what the parent says, above which there are as many levels as the number of the member has ones.
+std::uint64_t deadline_of_answer(std::uint64_t deadline_ns, std::uint64_t now_ns, std::int32_t rank,
+                                 int size) noexcept {
+  const int levels = levels_of_tree(size);
+  return later(deadline_ns, now_ns, levels + std::popcount(static_cast<unsigned>(rank)), 2 * levels);
 }
 
 // Into the part of each member.
@@ -253,7 +269,7 @@ Status MessageTeam::greeted(std::string& bytes, Edge& child, std::uint64_t deadl
     const Status received = with_memory([&] {
       const auto came = messenger_.recv_internal(group_, greeting_context(identity_), greeting_, child.rank,
                                                  greeting_tag, deadline_ns);
-      return not_heard(came, Courier(messenger_), name_, child.peer, began_ns);
+      return not_heard(came, Courier(messenger_), child.peer, began_ns);
     });
     if (received.code() == Code::memory && ++failures < max_receive_failures && os::now_ns() < deadline_ns) {
       messenger_.move_until(os::now_ns() + retry_ns);  // a child that is not met cannot be told of a failure
@@ -331,7 +347,7 @@ Status MessageTeam::broadcast(std::string& bytes, std::uint64_t deadline_ns) {
 Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, std::uint64_t deadline_ns) {
   if (!met_) begin_meeting();
   const std::uint32_t call = calls_++;
-  const std::uint64_t answer_ns = deadline_of_answer(deadline_ns, os::now_ns());
+  const std::uint64_t answer_ns = deadline_of_answer(deadline_ns, os::now_ns(), rank(), size());
   std::string own;
   Status status = with_memory([&] {
     fill(own);
@@ -351,7 +367,7 @@ Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, s
     if (status.ok() || from_above.code() != Code::timeout) status = std::move(from_above);
   }
   if (status.error() && status.code() != Code::peer_lost) {
-    // What a neighbour tells may be a failure of a team that it has opened since.
+    // What a neighbour tells may be a failure of a team that it has opened since: the ended life is named instead.
     const Courier courier(messenger_);
     const std::optional<channel::PeerId> ended = lives_.find_ended(courier);
     if (ended) status = with_memory([&] { return fallen_apart(courier, *ended); });
@@ -370,12 +386,13 @@ Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, s
 
 // Merges what the children send; all of them are heard, also after a failure.
 Status MessageTeam::collect(std::string& own, const Merge& merge, std::uint32_t call, std::uint64_t deadline_ns) {
+  const std::uint64_t now_ns = os::now_ns();
   Status first;
   for (Edge& child : children_) {
+    const std::uint64_t until_ns = deadline_of_child(deadline_ns, now_ns, child.rank, size());
     std::string part;
     bool heard = false;
-    Status status =
-        call == 0 ? greeted(part, child, deadline_ns) : receive(part, child, upwards(call), deadline_ns, heard);
+    Status status = call == 0 ? greeted(part, child, until_ns) : receive(part, child, upwards(call), until_ns, heard);
     if (status.ok() && call > 0 && messenger_.end_internal(child.peer, child.context, true)) {
       status = with_memory([&] { return fail(Code::timeout, "rank {} has given up the previous call", child.rank); });
     }
@@ -397,7 +414,7 @@ Status MessageTeam::receive(std::string& bytes, const Edge& from, std::int32_t t
     Status received = messenger_.recv_internal(group_, from.context, image, from.rank, tag, until_ns);
     return received.code() == Code::timeout && !ended.ok()
                ? ended
-               : not_heard(received, Courier(messenger_), name_, from.peer, began_ns);
+               : not_heard(received, Courier(messenger_), from.peer, began_ns);
   }));
   return with_memory([&]() -> Status {
     COUPLET_TRY_VALUE(const Head head, head_of(image, from.rank));

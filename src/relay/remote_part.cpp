@@ -204,6 +204,7 @@ Status RemotePart::poll() {
 
 series::Relayed* RemotePart::relayed() noexcept {
   carried_.look(os::now_ns(), published(), arrived_end(), in_step_);
+  relayed_.writer_gone = state_ == State::open && writer_gone_;
   relayed_.possible_share = holds() ? wire::whole_share : carried_.share();
   return &relayed_;
 }

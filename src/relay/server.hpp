@@ -70,7 +70,8 @@ class Server final : private Activation {
 
  private:
   // A hold whose connection has failed while its reader may still be alive. It stays valid until the reader continues
-  // with it over another relay, or has ended; without a hub it ends at once, since no reader is told of another relay.
+  // with it over another relay, or has ended; once hub_is_away() it ends, since no reader is told of another relay
+  // then.
   struct LeftHold {
     std::shared_ptr<ServedFile> served;
     series::Hold hold;

@@ -6,8 +6,8 @@ using counters::Counter;
 
 namespace {
 
-// `couplet run` starts the hub again sooner. A hub that somebody starts later finds that holds without a connection
-// have ended.
+// `couplet run` starts the hub again sooner. If somebody starts a hub later, holds whose connection had failed have
+// ended by then.
 constexpr std::uint64_t hub_patience_ns = 5'000'000'000;
 
 }  // namespace

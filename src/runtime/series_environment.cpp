@@ -56,7 +56,8 @@ std::string SeriesEnvironment::setting(std::string_view key) const {
 
 Status SeriesEnvironment::alive(channel::PeerId peer, std::uint16_t incarnation) {
   COUPLET_TRY(process_alive(membership_, peer, incarnation));
-  if (!membership_.hub().ok()) {  // a relay hears of its end, or this process, if its node has no relay left
+  if (!membership_.hub().ok()) {
+    // The relay of this node hears that the peer has ended, or this process if there is none.
     message::Courier courier(messenger_);
     courier.watch(peer);
     if (courier.has_left(peer)) {

@@ -43,7 +43,8 @@ struct Relayed {
   // Shares of the steps (wire/step_share.hpp): the largest one that can come, and the one that the reader asks for.
   std::uint32_t possible_share = wire::whole_share;
   std::uint32_t wanted_share = wire::whole_share;
-  std::uint64_t known = 0;  // how many steps are published, as far as the reader knows
+  std::uint64_t known = 0;   // how many steps are published, as far as the reader knows
+  bool writer_gone = false;  // the relay has said so
   // From this ordinal on, what has come is kept until the other links of the reader have brought it, too.
   std::uint64_t kept_from = LinksWait::not_waiting;
 };

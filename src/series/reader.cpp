@@ -199,9 +199,10 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
   }
   View own = view ? *view : View();
   Plan plan{own.outlook, at_least, up_to, own.over};
+  const bool no_more = own.outlook == Outlook::ended || own.outlook == Outlook::lost;
   if (!agreement_.alone()) {
     const std::int64_t seen = bounded(own.sight.published);
-    std::array<std::int64_t, 14> values = {seen,
+    std::array<std::int64_t, 15> values = {seen,
                                            ~bounded(selection_.next()),
                                            ~bounded(own.begin),
                                            bounded(own.max_steps),
@@ -214,7 +215,8 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
                                            view ? following_.offered_share : wire::whole_share,
                                            view ? ~bounded(known_steps(attachment_->sources())) : 0,
                                            view ? ~bounded(most_wanted()) : ~0,
-                                           own.outlook == Outlook::ended && end_.is_patient() ? 0 : 1};
+                                           own.outlook == Outlook::ended && end_.is_patient() ? 0 : 1,
+                                           bounded(no_more ? last_step(*attachment_) : max_ordinal)};
     COUPLET_TRY(agreement_.minimum(AgreementPoint::plan, view.status(), values, agreement_.deadline_ns()));
     own.sight.published = static_cast<std::uint64_t>(values[0]);
     const std::uint64_t before = selection_.next();
@@ -238,10 +240,10 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
                     following_.links.kept_from(own.sight.published, accounting_.statistics().lost));
     }
     plan.most = static_cast<std::uint64_t>(~values[12]);
-    plan.last = static_cast<std::uint64_t>(std::min(values[4], values[5]));
-  } else if (plan.outlook == Outlook::ended || plan.outlook == Outlook::lost) {
+    plan.last = static_cast<std::uint64_t>(values[14]);
+  } else if (no_more) {
     plan.most = most_wanted();
-    plan.last = own.sight.published;
+    plan.last = last_step(*attachment_);
   }
   plan.ended = own.sight.published;
   COUPLET_TRY(choose(plan, own));
@@ -429,7 +431,7 @@ Status Reader::nothing_left(const Plan& plan, std::uint64_t deadline_ns) {
     return not_yet_from(*attachment_);
   }
   const std::uint64_t lost = outlook == Outlook::ended ? selection_.pass_partial(plan.ended, plan.most) : 0;
-  // What writer ranks that go on publish behind the last whole step is held by nobody.
+  // No later step becomes whole, so this reader holds nothing that other writer ranks still publish.
   const bool at_last = plan.last <= selection_.next();
   attachment_->release(at_last ? NeededSteps{.from = max_ordinal} : selection_.needed_steps());
   if (lost > 0 && end_.is_uneven_news()) {

@@ -104,7 +104,7 @@ class Reader {
     bool over = false;        // the read is over for some rank
     std::uint64_t ended = 0;  // how many steps all writers have published, and
     std::uint64_t most = 0;   // how many some writer has published, if the outlook is `ended`
-    // How many steps will ever be whole in this incarnation, as far as that is known.
+    // The number of steps that will ever be whole in this incarnation, or a larger one if that is not known.
     std::uint64_t last = UINT64_MAX;
   };
 

@@ -60,6 +60,17 @@ std::uint64_t most_published(const Attachment& attachment) noexcept {
   return std::min(published_in(farthest(attachment)), max_ordinal);
 }
 
+std::uint64_t last_step(const Attachment& attachment) noexcept {
+  std::uint64_t last = max_ordinal;
+  for (const Source& source : attachment.sources()) {
+    const bool closed = source.file->control().published.closed.load(std::memory_order_acquire) != 0;
+    const Relayed* const relayed = source.part->relayed();
+    const bool gone = source.state == Source::State::lost && (relayed == nullptr || relayed->writer_gone);
+    last = closed || gone ? std::min(last, source.part->published()) : last;
+  }
+  return last;
+}
+
 Status uneven_end(const Attachment& attachment, std::uint64_t ended, std::uint64_t most, std::uint64_t lost) {
   const auto sight = attachment.look(false);
   const Source& ahead = farthest(attachment);

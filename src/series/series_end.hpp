@@ -52,6 +52,9 @@ class SeriesEnd {
 [[nodiscard]] bool is_over(Attachment& attachment);
 // Returns how many steps the writer rank with the most steps has published, as far as they have come here.
 [[nodiscard]] std::uint64_t most_published(const Attachment& attachment) noexcept;
+// Returns how many steps will ever be whole, as far as writer ranks have closed the series or were found to be gone;
+// max_ordinal if none has. If only the relay of a writer is gone, more steps may come over another one.
+[[nodiscard]] std::uint64_t last_step(const Attachment& attachment) noexcept;
 // Returns mismatch with a text that names the ranks, as far as this reader reads what they write. ended: the steps of
 // all ranks; most: those of the rank with the most; lost: how many of them the reader has wanted.
 [[nodiscard]] Status uneven_end(const Attachment& attachment, std::uint64_t ended, std::uint64_t most,

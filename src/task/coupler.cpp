@@ -132,7 +132,10 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
   if (!something()) {
     const Status waited = mailbox_.environment().engine().wait(
         something, deadline_ns, [] { return std::string("a request"); }, nullptr, true);
-    if (!waited.ok()) {
+    if (waited.code() == Code::timeout) {
+      settling_.settle(mailbox_.environment().engine());
+    }
+    if (!waited.ok() && !settling_.has_first(inbox_)) {
       return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
     }
   }
@@ -205,6 +208,7 @@ Status Coupler::run(std::uint64_t deadline_ns) {
   const auto nothing_comes = [this] { return !requesters_.any() && entries_.empty() && parked_.empty(); };
   const Status waited = mailbox_.environment().engine().wait(
       nothing_comes, deadline_ns, [] { return std::string("the requesters to close"); }, nullptr, true);
+  settling_.settle(mailbox_.environment().engine());
   automatic_ = false;
   if (!waited.ok()) {
     return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;

@@ -62,7 +62,7 @@ class Coupler final : public Listener {
     requesters_.returned(peer);
     pump();
   }
-  bool looked() override;
+  void looked() override;
 
  private:
   enum class Stage : std::uint8_t { inbox, held, waiting, running };
@@ -93,18 +93,25 @@ class Coupler final : public Listener {
     void look_for_returned(const Environment& environment);
   };
   using Entries = std::map<std::uint64_t, Entry>;
-  // A request may have waited for long until this process looks, and its requester may have given up and have said so
-  // right behind it. So a request counts only once the mailbox has looked again after it.
+  // A request may have waited while this process made no call, and a `withdraw` of the same requester may follow it. So
+  // a request is given to nobody until the mailbox has been polled once more after the request was accepted.
   struct Settling {
     std::uint64_t end = 0;      // the ids of all requests are below it
-    std::uint64_t seen = 0;     // what that was when the mailbox looked last
-    std::uint64_t settled = 0;  // only requests with ids below it count
+    std::uint64_t seen = 0;     // `end` at the last poll of the mailbox
+    std::uint64_t settled = 0;  // requests with ids below it may be given out
 
-    // Does the oldest request of the queue count?
+    // May the oldest request of the queue be given out?
     [[nodiscard]] bool has_first(const std::deque<std::uint64_t>& queue) const noexcept {
       return !queue.empty() && queue.front() < settled;
     }
+    // For a call whose time is over: what has come before it may be given out, too.
+    void settle(engine::Engine& engine) const {
+      for (int looks = 0; looks < 2 && settled < end; ++looks) {
+        engine.look_at_all();
+      }
+    }
   };
+  // Says which idle group is next.
   struct Turns {
     std::uint64_t idle_clock = 0;
     std::int32_t last_worker = any_worker;  // for round robin

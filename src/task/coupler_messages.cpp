@@ -40,15 +40,15 @@ void Coupler::submitted(channel::PeerId source, TaskMessage message) {
   pump();
 }
 
-bool Coupler::looked() {
+void Coupler::looked() {
   settling_.settled = std::exchange(settling_.seen, settling_.end);
   pump();
-  return settling_.settled < settling_.end;
 }
 
 void Coupler::accept(channel::PeerId source, TaskMessage message) {
   const std::uint64_t id = mailbox_.next_number();
   settling_.end = id + 1;
+  mailbox_.look_again();
   const std::uint64_t number = message.number;
   const std::int32_t worker = message.worker;
   const auto entry = entries_.emplace(id, Entry{Stage::inbox, source, number, std::move(message)}).first;
@@ -165,7 +165,7 @@ Coupler::WorkerGroup* Coupler::choose_group() {
 // Gives tasks to the groups that are idle, and accepts requests where there is room.
 void Coupler::pump() {
   while (true) {
-    while (!parked_.empty() && !full()) {
+    while (!parked_.empty() && !full()) {  // requests that wait for room
       auto [source, message] = std::move(parked_.front());
       parked_.pop_front();
       accept(source, std::move(message));

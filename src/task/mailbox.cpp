@@ -99,7 +99,7 @@ std::size_t Mailbox::first_complete() const noexcept {
 
 bool Mailbox::ready() const {
   const bool can_go_on = first_complete() < arriving_.size() || (!arriving_.empty() && may_receive());
-  return can_go_on || !returned_.empty() || look_again_;
+  return can_go_on || !returned_.empty() || looks_wanted_ > 0;
 }
 
 Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
@@ -266,9 +266,13 @@ void Mailbox::tell_returned() {
 }
 
 void Mailbox::tell_looked() {
-  look_again_ = false;
-  for (const auto& [space, listener] : listeners_) {
-    look_again_ = listener->looked() || look_again_;
+  const int left = std::exchange(looks_wanted_, 2) - 1;  // if something throws, nothing is missed
+  const auto listeners = listeners_;
+  looks_wanted_ = left;
+  for (const auto& [space, listener] : listeners) {
+    if (listeners_.contains(space)) {
+      listener->looked();
+    }
   }
 }
 
@@ -335,7 +339,7 @@ int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
     ++work;
     take(sender, bytes, status, complete->image);
   }
-  if (work > 0 || look_again_) {
+  if (looks_wanted_ > 0) {
     tell_looked();
   }
   if (work < budget) {

@@ -37,8 +37,8 @@ class Listener {
   virtual void lost(channel::PeerId peer, const Status& why) = 0;
   // Reports that a rank that was lost, or had left, is there again.
   virtual void returned(channel::PeerId /*peer*/) {}
-  // Called when the mailbox has handled what had arrived. Returns true if it is to be called after the next look, too.
-  virtual bool looked() { return false; }
+  // Called at the end of each of the next two polls after look_again().
+  virtual void looked() {}
 };
 
 constexpr unsigned number_bits = 40;  // each incarnation has so many bits for its numbers
@@ -90,6 +90,8 @@ class Mailbox final : public engine::Source {
     cut_off_.erase(peer);
     returned_.push_back(peer);
   }
+  // Asks for looked(). Called by a listener that has to know what comes right behind a message.
+  void look_again() noexcept { looks_wanted_ = 2; }
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
 
   int poll(std::uint64_t now_ns, int budget) override;
@@ -129,7 +131,7 @@ class Mailbox final : public engine::Source {
   const std::uint64_t max_kept_bytes_;
   std::uint64_t kept_bytes_ = 0;
   std::vector<channel::PeerId> returned_;  // not reported yet
-  bool look_again_ = false;                // a listener wants to be told of the next look
+  int looks_wanted_ = 0;                   // of how many polls the listeners are to be told
   std::uint64_t next_number_;
 };
 

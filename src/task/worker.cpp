@@ -128,7 +128,8 @@ Worker::~Worker() {
 
 // Takes the next task into current_. For the first rank of the group.
 Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
-  // A coupler may have been started again, or have requesters again. One look hears of it, and another one tells this.
+  // A coupler may have been started again, or have requesters again. A look hears of it from the hub or the coupler,
+  // and the next one reports it to this object; one more, since not everything is due in each look.
   for (int looks = 0; looks < looks_for_couplers && open_couplers_.empty(); ++looks) {
     mailbox_.environment().engine().look_at_all();
   }

@@ -24,7 +24,7 @@ namespace couplet::universe {
 inline constexpr std::uint32_t control_payload_bytes = 2U << 20U;  // the largest payload of a frame
 inline constexpr std::size_t most_queued_bytes = 256U << 20U;      // the most bytes that are queued for one peer
 // The most messages that have arrived and are not yet taken. Nothing further is read while there are so many; what is
-// queued is sent.
+// queued is still sent.
 inline constexpr std::size_t most_arrived_messages = 1024;
 // The same bound in bytes; one message is always allowed.
 inline constexpr std::size_t max_arrived_bytes = 4U << 20U;

@@ -90,3 +90,25 @@ def test_a_dead_rank_of_a_local_group_smaller_than_its_program_is_not_waited_for
         ocean.get(f"eta.put(np.full(3, {step}.0), {step})")
         assert first.get("eta.read(up_to=1).data[0].tolist()") == str([float(step)] * 3)
     first.leave(ocean, beside)
+
+
+@pytest.mark.parametrize("missing", [0, 3, 5])
+def test_all_are_told_which_rank_has_not_come(make_world: Callable[..., World], missing: int) -> None:
+    """Fault: a rank named its neighbor in the tree, which only waited for another one and gave up with it."""
+    world = make_world("sky:1,eye:6")
+    sky = Guest(world, "sky", 0, 1)
+    eyes = [Guest(world, "eye", rank, 6) for rank in range(6)]
+    for guest in (sky, *eyes):
+        guest.ready()
+    sky.get("s = universe.create_series('eta', (4,), slots=2)")
+    there = [eye for rank, eye in enumerate(eyes) if rank != missing]
+    for eye in there:
+        eye.say("r = universe.open_series('eta', timeout=4)")
+    for eye in there:
+        answer = eye.hear()
+        assert "COUPLET_ERROR_TIMEOUT" in answer and f"program 'eye' rank {missing} " in answer, answer
+    for eye in eyes:
+        eye.say("r = universe.open_series('eta', timeout=20)")
+    for eye in eyes:
+        assert eye.hear().startswith("is ")
+    sky.leave(*eyes)

@@ -81,6 +81,38 @@ def test_ways_to_have_a_relay(make_world: MakeWorld, mode: str) -> None:
     assert "written 100" in writer.finish()
 
 
+@pytest.mark.parametrize("mode", ["hold", "follow"])
+def test_a_reader_that_was_told_that_its_relay_is_away_gets_what_is_written_later(
+    make_world: MakeWorld, mode: str
+) -> None:
+    """Fault: it took the end of the relay for that of the writer, and wanted no step any more."""
+    world = make_world("ocean:1,nowcast:1")
+    world.environment["COUPLET_RELAY"] = "external"
+    relay = world.start([str(RELAY)], COUPLET_NODE="a")
+    ocean = Guest(world, "ocean", 0, 1, COUPLET_NODE="a")
+    nowcast = Guest(world, "nowcast", 0, 1, COUPLET_NODE="b")
+    for guest in (ocean, nowcast):
+        guest.ready()
+    ocean.get("s = universe.create_series('eta', (3,), slots=4)")
+    nowcast.get(f"r = universe.open_series('eta', mode='{mode}')")
+    read = "[each for each in r.read(1, 1, timeout=20).steps.tolist()]"
+    ocean.get("s.put(np.full(3, 0.0), 0)")
+    assert nowcast.get(read) == "[0]"
+    relay.kill()
+    relay.wait(WATCHDOG_S)
+    nowcast.refused("r.read(1, 1, timeout=20)", "PEER_LOST", "relay")
+    world.start([str(RELAY)], COUPLET_NODE="a")
+    ocean.get("s.put(np.full(3, 1.0), 1)")
+    end = time.monotonic() + WATCHDOG_S
+    while (answer := nowcast.ask(read)) != "is [1]":
+        assert "COUPLET_ERROR_PEER_LOST" in answer and time.monotonic() < end, answer
+    for step in range(2, 12):
+        ocean.get(f"s.put(np.full(3, {step}.0), {step})")
+        assert nowcast.get(read) == f"[{step}]"
+    ocean.get("s.close()")
+    ocean.leave(nowcast)
+
+
 def test_who_leaves_sends_what_waits_for_a_reader_that_computes(make_world: MakeWorld) -> None:
     """Leaving waits for 30 s, whether the steps wait for credit or behind a full socket."""
     world = make_world("ocean:1,nowcast:1")

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -15,7 +16,7 @@
 namespace couplet::universe {
 namespace {
 
-constexpr std::chrono::seconds last_words_patience{5};
+constexpr std::chrono::seconds last_write_s{5};  // how long an EventWriter that ends waits for its thread
 
 // Writes all of it, and gives up at an error: a full disk does not end the universe.
 void write_all(const os::Descriptor& file, const std::string& text) {
@@ -32,12 +33,18 @@ void write_all(const os::Descriptor& file, const std::string& text) {
 
 class EventWriter::FileThread {
  public:
-  static std::shared_ptr<FileThread> begin(os::Descriptor file) {
-    auto made = std::make_shared<FileThread>(std::move(file));
-    std::thread([made] { made->run(); }).detach();
+  // Returns nullptr, and leaves the file, if no thread can be made.
+  static std::shared_ptr<FileThread> begin(os::Descriptor& file) {
+    auto made = std::make_shared<FileThread>();
+    try {
+      std::thread([made] { made->run(); }).detach();
+    } catch (const std::system_error&) {
+      return nullptr;
+    }
+    const std::lock_guard lock(made->mutex_);
+    made->file_ = std::move(file);
     return made;
   }
-  explicit FileThread(os::Descriptor file) : file_(std::move(file)) {}
 
   // Takes the text if there is room for it.
   bool take(std::string& text) {
@@ -49,11 +56,12 @@ class EventWriter::FileThread {
     changed_.notify_all();
     return true;
   }
-  void end() {
+  void end(const std::string& last_words) {
     std::unique_lock lock(mutex_);
+    waiting_ += last_words;
     ends_ = true;
     changed_.notify_all();
-    changed_.wait_for(lock, last_words_patience, [this] { return ended_; });
+    changed_.wait_for(lock, last_write_s, [this] { return ended_; });
   }
 
  private:
@@ -70,7 +78,7 @@ class EventWriter::FileThread {
     changed_.notify_all();
   }
 
-  const os::Descriptor file_;
+  os::Descriptor file_;  // set before there is anything to write
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string waiting_;
@@ -82,8 +90,7 @@ EventWriter::EventWriter() = default;
 
 EventWriter::~EventWriter() {
   if (thread_ != nullptr) {
-    flush();
-    thread_->end();
+    thread_->end(queue_);
   }
 }
 
@@ -101,8 +108,9 @@ Status EventWriter::open(const std::string& path) {
     return os::system_failure(errno, fmt::format("cannot open {} for events", path));
   }
   if (::fstat(file.number(), &facts) == 0 && S_ISREG(facts.st_mode)) {
-    thread_ = FileThread::begin(std::move(file));
-  } else {
+    thread_ = FileThread::begin(file);
+  }
+  if (thread_ == nullptr) {
     file_ = std::move(file);
   }
   return {};

@@ -1,9 +1,10 @@
-// The hub on sockets. Turns bytes of connections into calls of HubState, and the outputs of HubState into bytes. It has
-// one thread, which sleeps in one place and never blocks on a client; another one only writes events into a file.
-// Above: runtime/main_hub. Below: hub_state, control_connection, os. Invariants: connections that have not proven the
-// secret are bounded, and an honest one always finds a place (channel/unproven); a client that reads nothing costs a
-// bounded amount of memory, and stays a member for as long as its system answers; the hub is a process of its node, and
-// keeps the node directory in existence. Tests: tests/unit/universe/hub_server_test.cpp, tests/universe.
+// The hub on sockets. Turns bytes of connections into calls of HubState, and the outputs of HubState into bytes. One
+// thread does all of this; it sleeps in one place and never blocks on a client. Events are written into a file by
+// another one (event_writer). Above: runtime/main_hub. Below: hub_state, control_connection, os. Invariants:
+// connections that have not proven the secret are bounded, and an honest one always finds a place (channel/unproven); a
+// client that reads nothing costs a bounded amount of memory, and stays a member for as long as its system answers; the
+// hub is a process of its node, and keeps the node directory in existence. Tests:
+// tests/unit/universe/hub_server_test.cpp, tests/universe.
 #pragma once
 
 #include <atomic>
@@ -78,7 +79,7 @@ class HubServer {
   void stop(const std::string& why);
 
  private:
-  // What wakes the hub up.
+  // What the doorbell watches of a client's connection.
   struct Watch {
     int descriptor = -1;
     bool reading = false;

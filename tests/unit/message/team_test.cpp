@@ -377,7 +377,7 @@ TEST(Team, AMemberThatWasStartedAgainBreaksUpTheTeamForGood) {
 // Chaos, 30600009: rank 2 was started again. It opened the team anew, and failed, since rank 3 did not come. Members
 // that still used their old team returned that failure instead of what had broken up their team.
 TEST(Team, AFailureOfTheNextLifeOfAMemberIsNotThatOfTheOldTeam) {
-  Parties parties(LaneKind::shm, 4);  // rank 1 and 2 are children of rank 0; rank 3 is a child of rank 2
+  Parties parties(LaneKind::shm, 4);  // ranks 1 and 2 are children of rank 0; rank 3 is a child of rank 2
   auto [to_next_life, from_next_life] = test::tcp_lanes();
   std::atomic<int> met{0};
   std::atomic<bool> is_again{false};

@@ -255,7 +255,7 @@ TEST(Tasks, ACouplerThatNeverPollsIsNamed) {
   });
 }
 
-// It lay before the word that takes it back, and was dispatched before that was read.
+// Fault: the request was dispatched before the withdrawal behind it was read.
 TEST(Tasks, ARequestThatWasGivenUpBeforeTheCouplerLooksIsNotDone) {
   std::atomic<bool> greeted{false};
   std::atomic<bool> looked{false};
@@ -290,6 +290,51 @@ TEST(Tasks, ARequestThatWasGivenUpBeforeTheCouplerLooksIsNotDone) {
       wait_for(done);
       Incoming task;
       EXPECT_NE(worker->next({}, 0, task).code(), Code::ok);
+    }
+  });
+}
+
+// Fault: it was taken outside a look at what has arrived, and then never given to anybody.
+TEST(Tasks, ARequestThatCameBeforeTheTasksWereOpenedIsGivenOut) {
+  run_programs({{"sim", 1}, {"coupler", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      EXPECT_TRUE(tasks->wait(&task, soon()).ok());
+    } else {
+      for (const auto until = os::deadline_after(0.2); os::now_ns() < until;) {
+        rank.party.engine->poll();  // keeps the request
+      }
+      auto coupler = open_coupler(rank);
+      Incoming task;
+      ASSERT_FINE(coupler->next(os::deadline_after(10), task));
+      ASSERT_FINE(coupler->complete(task.id, {}));
+      EXPECT_EQ(coupler->next(soon(), task).code(), Code::end);
+    }
+  });
+}
+
+// Fault: the next call gave it, so that a coupler that asks once in each of its steps was a step behind.
+TEST(Tasks, ACallWithoutTimeGivesARequestThatHasCome) {
+  std::atomic<bool> opened{false};
+  run_programs({{"sim", 1}, {"coupler", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      while (!opened) {
+        std::this_thread::yield();
+      }
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      EXPECT_TRUE(tasks->wait(&task, soon()).ok());
+    } else {
+      auto coupler = open_coupler(rank);
+      opened = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));  // makes no call while the request comes
+      Incoming task;
+      ASSERT_FINE(coupler->next(0, task));
+      ASSERT_FINE(coupler->complete(task.id, {}));
+      EXPECT_EQ(coupler->next(soon(), task).code(), Code::end);
     }
   });
 }

@@ -5,6 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <fstream>
+#include <thread>
+
 #include "support/temporary_directory.hpp"
 
 namespace couplet::universe {
@@ -59,6 +63,41 @@ TEST(EventWriter, AFileIsAppendedTo) {
   EXPECT_GT(facts.st_size, 40);
   EventWriter nowhere;
   EXPECT_FALSE(nowhere.open(directory.path() + "/no/such/directory").ok());
+}
+
+// The thread that writes it may be slower than what comes.
+TEST(EventWriter, EachEventForAFileIsWrittenOrCounted) {
+  const test::TemporaryDirectory directory;
+  const auto path = directory.path() + "/events";
+  std::uint64_t events = 20000;
+  std::uint64_t dropped = 0;
+  {
+    EventWriter writer;
+    ASSERT_TRUE(writer.open(path).ok());
+    const HubEvent event{.name = "joined", .text = std::string(1000, 'x')};
+    for (std::uint64_t count = 0; count < events; ++count) {
+      writer.add(event, 0);
+      writer.flush();
+    }
+    while (writer.dropped() > dropped) {  // until there is room for the line that counts them
+      dropped = writer.dropped();
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      writer.add({.name = "over"}, 0);
+      ++events;
+      writer.flush();
+    }
+  }
+  std::ifstream file(path);
+  std::uint64_t written = 0;
+  std::uint64_t counted = 0;
+  for (std::string line; std::getline(file, line);) {
+    ASSERT_TRUE(line.starts_with('{') && line.ends_with('}')) << line;
+    const bool counts = line.find("\"dropped\"") != std::string::npos;
+    written += counts ? 0 : 1;
+    counted += counts ? std::stoull(line.substr(line.find("\"text\":\"") + 8)) : 0;
+  }
+  EXPECT_EQ(written + counted, events);
+  EXPECT_EQ(counted, dropped);
 }
 
 }  // namespace
