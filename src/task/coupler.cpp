@@ -39,10 +39,11 @@ Result<std::unique_ptr<Coupler>> Coupler::open(Mailbox& mailbox, const std::stri
   std::unique_ptr<Coupler> made(new Coupler(mailbox, name, std::move(options)));
   made->closed_ = true;
   COUPLET_TRY(made->find_members(couplers));
+  made->closed_ = false;  // before it takes what was kept for it
   if (!mailbox.listen(made->space_, *made).ok()) {
+    made->closed_ = true;
     return fail(Code::exists, "tasks '{}': this process has opened them already", name);
   }
-  made->closed_ = false;
   call_back_workers(mailbox, made->space_);
   return made;
 }

@@ -339,6 +339,33 @@ TEST(Tasks, ACallWithoutTimeGivesARequestThatHasCome) {
   });
 }
 
+// Fault: the coupler counted as closed while it took what had been kept for it, and told the worker that no task comes.
+TEST(Tasks, AWorkerThatHasOpenedThemBeforeTheCouplerGetsItsTasks) {
+  std::atomic<bool> opened{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "work") {
+      auto worker = open_worker(rank);
+      EXPECT_EQ(work_until_end(*worker, [](const Incoming&) { return Status(); }), 1);
+    } else if (program == "coupler") {
+      for (const auto until = os::deadline_after(0.2); os::now_ns() < until;) {
+        rank.party.engine->poll();  // keeps what the worker says
+      }
+      auto coupler = open_coupler(rank);
+      opened = true;
+      ASSERT_FINE(coupler->run(soon()));
+    } else {
+      while (!opened) {
+        std::this_thread::yield();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the worker hears of a wrong end
+      auto tasks = open_requester(rank);
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      EXPECT_TRUE(tasks->wait(&task, soon()).ok());
+    }
+  });
+}
+
 // The test says what the membership would say: rank 2 is gone with a task in hand.
 void lose_a_worker(OnLost on_lost, Code expected) {
   std::atomic<bool> has_it{false};
