@@ -51,7 +51,8 @@ COUPLET_API couplet_status couplet_tasks_close(couplet_tasks* tasks);
 
 /* Submits a task to the workers with the id `worker`, or to COUPLET_TASKS_ANY_WORKER; a coupler of the user may choose
  * otherwise. Requesters only. `task` may be NULL.
- * Blocking: until a coupler has taken the task, at most timeout_s. Then parameters and payload may be changed.
+ * Blocking: until a coupler has taken the task, at most timeout_s. Then parameters and payload may be changed. With a
+ * timeout of 0 it does not wait for room in the queue, but at most 10 s for the coupler's answer.
  * COUPLET_FULL: the coupler's queue is full, and stayed full within the timeout.
  * COUPLET_ERROR_TIMEOUT: the coupler makes no call, or has not opened tasks of that name; the text names it.
  * COUPLET_ERROR_NOT_FOUND: no workers have this id.
@@ -125,6 +126,7 @@ COUPLET_API couplet_status couplet_tasks_complete(couplet_tasks* tasks, uint64_t
 /* Gives the task `id` to workers, with these parameters and this payload, which may be those of its info. Couplers
  * only.
  * COUPLET_ERROR_NOT_FOUND: no workers have this id; the task stays in hand.
+ * COUPLET_ERROR_PEER_LOST: all workers with this id are lost, or have closed; the task stays in hand.
  * COUPLET_ERROR_STATE: the task is not in hand, for example because it was dispatched already. */
 COUPLET_API couplet_status couplet_tasks_dispatch(couplet_tasks* tasks, uint64_t id, int32_t worker,
                                                   const int64_t* parameters, int32_t parameter_count,
@@ -134,7 +136,8 @@ COUPLET_API couplet_status couplet_tasks_dispatch(couplet_tasks* tasks, uint64_t
  * COUPLET_OK: all requesters have closed, and everything is done.
  * COUPLET_NOT_YET: the timeout has passed.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait.
- * COUPLET_ERROR_PEER_LOST: everything is done, and the last requesters were lost before they had closed. */
+ * COUPLET_ERROR_PEER_LOST: everything is done, and the last requesters were lost before they had closed.
+ * COUPLET_ERROR_STATE: only tasks are left that `next` has given, and that were neither dispatched nor completed. */
 COUPLET_API couplet_status couplet_tasks_run(couplet_tasks* tasks, double timeout_s);
 
 #ifdef __cplusplus

@@ -175,7 +175,8 @@ class Requester : public detail::Tasks {
  public:
   explicit Requester(couplet_tasks* handle) : Tasks(handle) {}
   /// Submits a task to the workers with the id `worker`, or to any_worker. Blocking: until a coupler has taken it, at
-  /// most timeout_s. Returns nothing if the coupler's queue is full and stays full (COUPLET_FULL).
+  /// most timeout_s. With 0 it does not wait for room, but at most 10 s for the coupler's answer. Returns nothing if
+  /// the coupler's queue is full and stays full (COUPLET_FULL).
   [[nodiscard]] std::optional<Task> submit(std::int32_t worker, const Content& content, double timeout_s = for_ever) {
     couplet_task* task = nullptr;
     const couplet_status status = detail::check(couplet_tasks_submit(

@@ -96,7 +96,8 @@ class Requester(_Part):
         """Submits a task to the workers with the id `worker`, or to ANY_WORKER.
 
         Blocking: until a coupler has taken the task, at most `timeout` seconds (None: for ever). Then parameters and
-        payload may be changed.
+        payload may be changed. With a timeout of 0 it does not wait for room in the queue, but at most 10 s for the
+        coupler's answer.
 
         Raises
         ------
@@ -153,8 +154,8 @@ class Work:
     def dispatch(self, worker: int | None = None, parameters: Sequence[int] | None = None, payload: Any = None) -> None:
         """Gives the task to workers, by default to those that the requester named. For couplers.
 
-        Without parameters and payload the task keeps its own. NotFoundError: no workers have this id; the task stays in
-        hand.
+        Without parameters and payload the task keeps its own. NotFoundError: no workers have this id. PeerLostError:
+        all workers with this id are lost, or have closed. The task then stays in hand.
         """
         if parameters is None and payload is None:
             parameters, payload = self.parameters, self.payload
@@ -256,5 +257,6 @@ class Coupler(_Taker):
     def run(self, timeout: float | None = None) -> bool:
         """Dispatches every request as it asks for. Returns True when all requesters have closed, False after the
         timeout. PeerLostError: everything is done, and the last requesters were lost before they had closed.
+        StateError: only tasks are left that `next` has given, and that were neither dispatched nor completed.
         """
         return self._handle.run(seconds(timeout, "timeout", "run"))

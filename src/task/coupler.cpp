@@ -107,29 +107,22 @@ Coupler::~Coupler() {
 
 // ---- the calls of the user ----
 
-Coupler::Entry* Coupler::held(std::uint64_t id) {
-  const auto found = entries_.find(id);
-  return found == entries_.end() || found->second.stage != Stage::held ? nullptr : &found->second;
+Coupler::Entry* Coupler::Entries::held(std::uint64_t id) {
+  const auto found = find(id);
+  return found == end() || found->second.stage != Stage::held ? nullptr : &found->second;
+}
+
+std::size_t Coupler::Entries::count_held() const noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(begin(), end(), [](const auto& entry) { return entry.second.stage == Stage::held; }));
 }
 
 Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
   if (closed_) {
     return fail(Code::state, "tasks '{}' are closed", name_);
   }
-  requesters_.look_for_returned(mailbox_.environment());
-  std::size_t in_hand = 0;
-  const auto something = [&] {
-    in_hand = 0;
-    if (settling_.has_first(inbox_)) {
-      return true;
-    }
-    if (requesters_.any()) {
-      return false;
-    }
-    in_hand = static_cast<std::size_t>(std::count_if(
-        entries_.begin(), entries_.end(), [](const auto& entry) { return entry.second.stage == Stage::held; }));
-    return in_hand == entries_.size() && parked_.empty();
-  };
+  requesters_.look_for_returned(mailbox_);
+  const auto something = [this] { return settling_.has_first(inbox_) || nothing_comes(); };
   if (!something()) {
     const Status waited = mailbox_.environment().engine().wait(
         something, deadline_ns, [] { return std::string("a request"); }, nullptr, true);
@@ -141,12 +134,7 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
     }
   }
   if (!settling_.has_first(inbox_)) {
-    if (in_hand > 0) {
-      return fail(Code::state, "tasks '{}': {}, and neither dispatched nor completed; there is no other task to take",
-                  name_, counted(in_hand, "task was taken", "tasks were taken"));
-    }
-    COUPLET_TRY(requesters_.loss(name_));
-    say_end();
+    COUPLET_TRY(conclude());
     return Code::end;
   }
   const std::uint64_t id = inbox_.front();
@@ -160,7 +148,7 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
 }
 
 Status Coupler::dispatch(std::uint64_t id, std::int32_t worker, const Content& content) {
-  Entry* entry = held(id);
+  Entry* entry = entries_.held(id);
   if (entry == nullptr) {
     return not_in_hand(name_, id);
   }
@@ -175,7 +163,7 @@ Status Coupler::dispatch(std::uint64_t id, std::int32_t worker, const Content& c
 }
 
 Status Coupler::dispatch(std::uint64_t id, std::int32_t worker) {
-  if (held(id) == nullptr) {
+  if (entries_.held(id) == nullptr) {
     return not_in_hand(name_, id);
   }
   COUPLET_TRY(enqueue(entries_.find(id), worker));
@@ -184,7 +172,7 @@ Status Coupler::dispatch(std::uint64_t id, std::int32_t worker) {
 }
 
 Status Coupler::complete(std::uint64_t id, const Status& outcome) {
-  if (held(id) == nullptr) {
+  if (entries_.held(id) == nullptr) {
     return not_in_hand(name_, id);
   }
   finish(id, outcome);
@@ -197,7 +185,9 @@ Status Coupler::run(std::uint64_t deadline_ns) {
     return fail(Code::state, "tasks '{}' are closed", name_);
   }
   automatic_ = true;
-  for (const std::uint64_t id : std::exchange(inbox_, {})) {
+  while (!inbox_.empty()) {
+    const std::uint64_t id = inbox_.front();
+    inbox_.pop_front();
     const auto entry = entries_.find(id);
     const Status status = enqueue(entry, entry->second.message.worker);
     if (!status.ok()) {
@@ -205,14 +195,28 @@ Status Coupler::run(std::uint64_t deadline_ns) {
     }
   }
   pump();
-  requesters_.look_for_returned(mailbox_.environment());
-  const auto nothing_comes = [this] { return !requesters_.any() && entries_.empty() && parked_.empty(); };
-  const Status waited = mailbox_.environment().engine().wait(
-      nothing_comes, deadline_ns, [] { return std::string("the requesters to close"); }, nullptr, true);
+  requesters_.look_for_returned(mailbox_);
+  const Status waited =
+      mailbox_.environment().engine().wait([this] { return nothing_comes(); }, deadline_ns,
+                                           [] { return std::string("the requesters to close"); }, nullptr, true);
   settling_.settle(mailbox_.environment().engine());
   automatic_ = false;
   if (!waited.ok()) {
     return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
+  }
+  return conclude();
+}
+
+// Is nothing left but what the caller has in hand?
+bool Coupler::nothing_comes() const noexcept {
+  return !requesters_.any() && parked_.empty() && entries_.count_held() == entries_.size();
+}
+
+// For a call that ends because nothing comes.
+Status Coupler::conclude() {
+  if (!entries_.empty()) {
+    return fail(Code::state, "tasks '{}': {}, and neither dispatched nor completed; there is no other task to take",
+                name_, counted(entries_.size(), "task was taken", "tasks were taken"));
   }
   COUPLET_TRY(requesters_.loss(name_));
   say_end();
@@ -258,9 +262,9 @@ void Coupler::say_end() {
   message.kind = TaskMessageKind::end;
   message.space = space_;
   for (WorkerGroup& group : groups_) {
-    if (!group.gone) {
+    if (!group.gone && !group.ended) {
       message.code = group.mark;
-      static_cast<void>(mailbox_.send(group.leader, message));
+      group.ended = mailbox_.send(group.leader, message).ok();
     }
   }
 }

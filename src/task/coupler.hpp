@@ -24,6 +24,7 @@ struct CouplerOptions {
   OnLost on_lost = OnLost::fail;
   Policy policy = Policy::first_idle;
   std::uint64_t queue_limit = 0;  // largest number of waiting tasks; 0: as many as memory holds
+  [[nodiscard]] bool is_full(std::uint64_t waiting) const noexcept { return queue_limit > 0 && waiting >= queue_limit; }
   std::vector<std::string> requesters;
   std::vector<std::string> workers;
 };
@@ -49,7 +50,7 @@ class Coupler final : public Listener {
   // Ends the task without a worker.
   Status complete(std::uint64_t id, const Status& outcome);
   // Runs the built-in coupler, which dispatches every request as its requester asked. Returns ok at the end, not_yet
-  // at the deadline, and peer_lost as next() does.
+  // at the deadline, and peer_lost and state as next() does.
   Status run(std::uint64_t deadline_ns);
   // Returns the number of tasks that wait for a worker.
   [[nodiscard]] std::uint64_t waiting() const noexcept;
@@ -74,14 +75,14 @@ class Coupler final : public Listener {
   };
   struct WorkerGroup {
     std::int32_t worker = 0;
-    std::int32_t mark = 0;   // mark_of its hello
-    std::uint64_t life = 0;  // the leader's incarnation
+    std::int32_t mark = 0;  // mark_of its hello
     channel::PeerId leader = 0;
-    std::vector<channel::PeerId> ranks;
+    std::map<channel::PeerId, std::uint64_t> ranks;  // all ranks, each with its incarnation as the leader knows it
     // Its leader is lost, or has taken back its word. The loss of another rank does not end the group: what is known of
     // that rank may be older than the hello. If the hello is the older one, the leader closes, and greets again.
     bool gone = false;
     bool broken = false;  // it has said so, and does no task before its next hello
+    bool ended = false;   // it was told that no task comes, and has got none since
     std::optional<std::uint64_t> task;
     std::uint64_t idle_since = 0;  // the order in which groups became idle
   };
@@ -92,7 +93,12 @@ class Coupler final : public Listener {
 
     void look_for_returned(const Environment& environment);
   };
-  using Entries = std::map<std::uint64_t, Entry>;
+  // The tasks that have not ended, by id.
+  struct Entries : std::map<std::uint64_t, Entry> {
+    // Returns the task if the user's coupler has it in hand, else nullptr.
+    [[nodiscard]] Entry* held(std::uint64_t id);
+    [[nodiscard]] std::size_t count_held() const noexcept;
+  };
   // A request may have waited while this process made no call, and a `withdraw` of the same requester may follow it. So
   // a request is given to nobody until the mailbox has been polled once more after the request was accepted.
   struct Settling {
@@ -129,8 +135,7 @@ class Coupler final : public Listener {
   void left(channel::PeerId source);
   void give_back(WorkerGroup& group, const Status& why, bool may_retry);
 
-  [[nodiscard]] bool full() const noexcept;
-  [[nodiscard]] Status find_workers(std::int32_t worker) const;
+  Status find_workers(std::int32_t worker);
   Status enqueue(Entries::iterator entry, std::int32_t worker);
   void finish(std::uint64_t id, const Status& status);
   void pump();
@@ -138,7 +143,8 @@ class Coupler final : public Listener {
   WorkerGroup* choose_group();
   void reject_hopeless();
   void say_end();
-  Entry* held(std::uint64_t id);
+  [[nodiscard]] bool nothing_comes() const noexcept;
+  Status conclude();
 
   Mailbox& mailbox_;
   std::string name_;

@@ -11,10 +11,6 @@ using wire::TaskMessageKind;
 
 // ---- requests ----
 
-bool Coupler::full() const noexcept {
-  return options_.queue_limit > 0 && waiting() >= options_.queue_limit;
-}
-
 void Coupler::answer(channel::PeerId requester, TaskMessageKind kind, std::uint64_t number, const Status& status) {
   TaskMessage message;
   message.kind = kind;
@@ -29,7 +25,7 @@ void Coupler::submitted(channel::PeerId source, TaskMessage message) {
   if (!mailbox_.environment().gone(source)) {
     requesters_.add(source);
   }
-  if (full()) {
+  if (options_.is_full(waiting())) {
     answer(source, TaskMessageKind::taken, message.number, Code::full);
     if (message.code != 0) {  // the request waits for room
       parked_.emplace_back(source, std::move(message));
@@ -79,7 +75,8 @@ void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
 }
 
 // Returns ok if workers with that id are there, or may still come.
-Status Coupler::find_workers(std::int32_t worker) const {
+Status Coupler::find_workers(std::int32_t worker) {
+  worker_ranks_.look_for_returned(mailbox_.environment());
   if (!worker_ranks_.awaited.empty()) {  // not all have said hello
     return {};
   }
@@ -105,7 +102,6 @@ Status Coupler::enqueue(Entries::iterator entry, std::int32_t worker) {
   if (worker < any_worker) {
     return check_worker(worker, fmt::format("tasks '{}'", name_));
   }
-  worker_ranks_.look_for_returned(mailbox_.environment());
   COUPLET_TRY(find_workers(worker));
   entry->second.message.worker = worker;
   entry->second.stage = Stage::waiting;
@@ -151,7 +147,7 @@ Coupler::WorkerGroup* Coupler::choose_group() {
     return std::tuple(options_.policy == Policy::round_robin ? std::int64_t{behind} : 0,
                       options_.policy == Policy::round_robin ? std::int64_t{group.worker} : 0, group.idle_since);
   };
-  const auto is_lost = [this](channel::PeerId rank) { return mailbox_.environment().is_lost(rank); };
+  const auto is_lost = [this](const auto& rank) { return mailbox_.environment().is_lost(rank.first); };
   for (WorkerGroup& group : groups_) {
     const bool idle =
         !group.gone && !group.broken && !group.task && std::none_of(group.ranks.begin(), group.ranks.end(), is_lost);
@@ -165,7 +161,7 @@ Coupler::WorkerGroup* Coupler::choose_group() {
 // Gives tasks to the groups that are idle, and accepts requests where there is room.
 void Coupler::pump() {
   while (true) {
-    while (!parked_.empty() && !full()) {  // requests that wait for room
+    while (!parked_.empty() && !options_.is_full(waiting())) {  // requests that wait for room
       auto [source, message] = std::move(parked_.front());
       parked_.pop_front();
       accept(source, std::move(message));
@@ -189,6 +185,7 @@ void Coupler::pump() {
     work.number = id;
     work.code = group->mark;
     work.text.clear();
+    group->ended = false;
     const Status sent = mailbox_.send(group->leader, work);
     if (!sent.ok() && mailbox_.environment().gone(group->leader)) {
       group->gone = true;
@@ -206,17 +203,16 @@ void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
   WorkerGroup group;
   group.worker = message.worker;
   group.mark = mark_of(message);
-  group.life = life_of(message);
   group.leader = source;
   for (const std::int64_t rank : message.numbers) {
-    const auto peer = static_cast<channel::PeerId>(rank);
-    group.ranks.push_back(peer);
+    const auto peer = static_cast<channel::PeerId>(rank);  // the low 32 bits
+    group.ranks.emplace(peer, static_cast<std::uint64_t>(rank) >> hello_life_shift);
     worker_ranks_.awaited.erase(peer);
     worker_ranks_.lost.erase(peer);
   }
   // The hello may have been kept until this coupler opened the tasks. Or it is newer than what is known of its sender.
   Environment& environment = mailbox_.environment();
-  group.gone = environment.gone(source) && group.life <= environment.incarnation(source);
+  group.gone = environment.gone(source) && life_of(message) <= environment.incarnation(source);
   group.idle_since = ++turns_.idle_clock;
   // One that is gone is only kept for its worker id.
   const auto former = std::find_if(groups_.begin(), groups_.end(),
@@ -227,11 +223,7 @@ void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
     *former = std::move(group);
   }
   if (closed_ || (requesters_.all_closed() && entries_.empty() && parked_.empty())) {
-    TaskMessage end;
-    end.kind = TaskMessageKind::end;
-    end.space = space_;
-    end.code = mark_of(message);
-    static_cast<void>(mailbox_.send(source, end));
+    say_end();
   }
   reject_hopeless();
   pump();
@@ -296,7 +288,6 @@ void Coupler::WorkerRanks::look_for_returned(const Environment& environment) {
 
 // Rejects the tasks that wait for workers which will never come.
 void Coupler::reject_hopeless() {
-  worker_ranks_.look_for_returned(mailbox_.environment());
   for (auto& [worker, queue] : queues_) {
     const Status status = find_workers(worker);
     if (!status.ok()) {
@@ -346,14 +337,16 @@ void Coupler::lost(channel::PeerId peer, const Status& why) {
   std::erase_if(parked_, [&](const auto& one) { return one.first == peer; });
   bool in_group = false;
   for (WorkerGroup& group : groups_) {
-    if (group.gone || std::find(group.ranks.begin(), group.ranks.end(), peer) == group.ranks.end()) {
+    const auto rank = group.ranks.find(peer);
+    if (group.gone || rank == group.ranks.end()) {
       continue;
     }
-    if (group.leader == peer) {
-      group.gone = group.life <= mailbox_.environment().incarnation(peer);
-    } else {
+    if (rank->second > mailbox_.environment().incarnation(peer)) {  // news of its life before the hello
       in_group = true;
+      continue;
     }
+    group.gone = group.leader == peer;
+    in_group = in_group || !group.gone;
     give_back(group, why, options_.on_lost == OnLost::retry);
   }
   worker_ranks_.awaited.erase(peer);

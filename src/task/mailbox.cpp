@@ -19,7 +19,13 @@ constexpr std::uint32_t mailbox_context = message::internal_context | 0x7461736B
 bool begins(wire::TaskMessageKind kind) noexcept {
   using wire::TaskMessageKind;
   return kind == TaskMessageKind::submit || kind == TaskMessageKind::closed || kind == TaskMessageKind::hello ||
-         kind == TaskMessageKind::goodbye || kind == TaskMessageKind::withdraw || kind == TaskMessageKind::ask;
+         kind == TaskMessageKind::goodbye || kind == TaskMessageKind::ask;
+}
+
+// Does the message say something of its sender, which has to be known even if there is no room for requests?
+bool says_of_itself(wire::TaskMessageKind kind) noexcept {
+  using wire::TaskMessageKind;
+  return kind == TaskMessageKind::closed || kind == TaskMessageKind::hello || kind == TaskMessageKind::goodbye;
 }
 
 // Returns the cost of keeping a message.
@@ -28,22 +34,9 @@ std::uint64_t cost_of(const wire::TaskMessage& message) noexcept {
          message.numbers.size() * sizeof(std::int64_t);
 }
 
-// Cuts the end off a text that is too long for a message. Texts are for people, so that is no loss of data.
-std::string cut(const std::string& text) {
-  constexpr std::string_view sign = " ... (cut)";
-  std::size_t bytes = wire::largest_task_message_text - sign.size();
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) {  // inside a character
-    --bytes;
-  }
-  return text.substr(0, bytes).append(sign);
-}
-
 // Does the message say of its sender what does not hold for the process that has its rank now?
 bool is_outdated(const Environment& environment, channel::PeerId source, const wire::TaskMessage& message) noexcept {
-  using wire::TaskMessageKind;
-  const bool of_itself = message.kind == TaskMessageKind::closed || message.kind == TaskMessageKind::hello ||
-                         message.kind == TaskMessageKind::goodbye;
-  return of_itself && life_of(message) < environment.incarnation(source);
+  return says_of_itself(message.kind) && life_of(message) < environment.incarnation(source);
 }
 
 }  // namespace
@@ -99,14 +92,23 @@ std::size_t Mailbox::first_complete() const noexcept {
 
 bool Mailbox::ready() const {
   const bool can_go_on = first_complete() < arriving_.size() || (!arriving_.empty() && may_receive());
-  return can_go_on || !returned_.empty() || looks_wanted_ > 0;
+  return !is_sending_ && (can_go_on || !news_.empty() || looks_wanted_ > 0);
 }
 
+// To find out whether its target is there may need an answer of the hub. While this process waits for that, the mailbox
+// is polled, too. It does nothing then, since its listeners are in the middle of their own calls.
 Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
   if (target == environment_.self()) {
     deliver(target, message);
     return {};
   }
+  struct Sending {
+    explicit Sending(bool& flag) : is_sending(flag), before(std::exchange(flag, true)) {}
+    ~Sending() { is_sending = before; }
+    bool& is_sending;
+    bool before;
+  };
+  const Sending sending(is_sending_);
   if (environment_.gone(target)) {
     return fail(Code::peer_lost, "{} is gone", environment_.peer_name(target));
   }
@@ -119,16 +121,8 @@ Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
                 message.numbers.size(), message.payload.size(), environment_.peer_name(target),
                 wire::largest_task_message_numbers, wire::largest_task_message_payload);
   }
-  std::string image;
-  if (message.text.size() > wire::largest_task_message_text) {
-    wire::TaskMessage shorter = message;
-    shorter.text = cut(message.text);
-    image = wire::encode_task_message(shorter);
-  } else {
-    image = wire::encode_task_message(message);
-  }
   auto& messenger = environment_.messenger();
-  return messenger.send_internal(messenger.groups().universe(), mailbox_context, std::move(image),
+  return messenger.send_internal(messenger.groups().universe(), mailbox_context, wire::encode_task_message(message),
                                  static_cast<std::int32_t>(target), 0);
 }
 
@@ -202,26 +196,47 @@ void Mailbox::deliver(channel::PeerId source, wire::TaskMessage message) {
     found->second->message(source, std::move(message));
     return;
   }
-  const std::string self = environment_.peer_name(environment_.self());
   if (ended_.contains(message.space)) {
     if (message.kind == wire::TaskMessageKind::goodbye) {
       ended_workers_[message.space].erase(source);
     }
-    turn_away(source, message, fail(Code::peer_lost, "{} no longer dispatches tasks", self));
-    return;
+    const std::string self = environment_.peer_name(environment_.self());
+    return turn_away(source, message, fail(Code::peer_lost, "{} no longer dispatches tasks", self));
+  }
+  keep(source, std::move(message));
+}
+
+void Mailbox::keep(channel::PeerId source, wire::TaskMessage message) {
+  std::vector<Kept>& kept = kept_[message.space];
+  if (message.kind == wire::TaskMessageKind::withdraw) {
+    std::erase_if(kept, [&](const Kept& one) {
+      const bool is_meant = one.source == source && one.message.kind == wire::TaskMessageKind::submit &&
+                            one.message.number == message.number;
+      kept_bytes_ -= is_meant ? cost_of(one.message) : 0;
+      return is_meant;
+    });
   }
   if (!begins(message.kind)) {
     return;
   }
-  if (kept_bytes_ + cost_of(message) > max_kept_bytes_) {
-    turn_away(source, message,
-              fail(Code::limit, "{} has not opened the tasks, and already keeps {} bytes of task messages for them",
-                   self, kept_bytes_));
-    return;
+  const std::uint64_t cost = cost_of(message);
+  if (kept_bytes_ + cost > max_kept_bytes_ && !says_of_itself(message.kind)) {
+    return turn_away(source, message,
+                     fail(Code::limit, "{} has not opened the tasks, and already keeps {} bytes of task messages",
+                          environment_.peer_name(environment_.self()), kept_bytes_));
   }
-  kept_bytes_ += cost_of(message);
-  auto& kept = kept_[message.space];
   kept.push_back({source, std::move(message)});
+  kept_bytes_ += cost;
+}
+
+template <typename Call>
+void Mailbox::tell(const Call& call) {
+  const auto listeners = listeners_;  // a listener that is told may stop listening
+  for (const auto& [space, listener] : listeners) {
+    if (listeners_.contains(space)) {
+      call(*listener);
+    }
+  }
 }
 
 // Reports a peer as lost from which no answer will come, although it lives.
@@ -229,13 +244,7 @@ void Mailbox::lose(channel::PeerId peer, const Status& why) {
   if (!cut_off_.emplace(peer, why).second) {
     return;
   }
-  // A listener that is told may stop listening.
-  const auto listeners = listeners_;
-  for (const auto& [space, listener] : listeners) {
-    if (listeners_.contains(space)) {
-      listener->lost(peer, why);
-    }
-  }
+  tell([&](Listener& listener) { listener.lost(peer, why); });
 }
 
 // The connection to a peer that lives can fail: after its patience, or since one side has no memory for a message.
@@ -254,14 +263,17 @@ void Mailbox::look_for_failed_connections() {
   }
 }
 
-void Mailbox::tell_returned() {
-  for (const channel::PeerId peer : std::exchange(returned_, {})) {
-    const auto listeners = listeners_;
-    for (const auto& [space, listener] : listeners) {
-      if (listeners_.contains(space)) {
-        listener->returned(peer);
+void Mailbox::tell_news() {
+  while (!news_.empty()) {
+    const News news = std::move(news_.front());
+    news_.pop_front();
+    tell([&](Listener& listener) {
+      if (news.loss) {
+        listener.lost(news.peer, *news.loss);
+      } else {
+        listener.returned(news.peer);
       }
-    }
+    });
   }
 }
 
@@ -272,17 +284,6 @@ void Mailbox::tell_looked() {
   for (const auto& [space, listener] : listeners) {
     if (listeners_.contains(space)) {
       listener->looked();
-    }
-  }
-}
-
-void Mailbox::lost(channel::PeerId peer, const Status& why) {
-  cut_off_.erase(peer);
-  // A listener that is told may stop listening.
-  const auto listeners = listeners_;
-  for (const auto& [space, listener] : listeners) {
-    if (listeners_.contains(space)) {
-      listener->lost(peer, why);
     }
   }
 }
@@ -313,7 +314,10 @@ void Mailbox::take(std::int32_t sender, std::uint64_t bytes, const Status& came,
 }
 
 int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
-  tell_returned();
+  if (is_sending_) {
+    return 0;
+  }
+  tell_news();
   int work = 0;
   while (work < budget) {
     if (may_receive()) {

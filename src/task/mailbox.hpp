@@ -9,12 +9,15 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "task/environment.hpp"
@@ -48,6 +51,9 @@ constexpr unsigned number_bits = 40;  // each incarnation has so many bits for i
   return message.number >> number_bits;
 }
 
+// A hello names each rank of its group by its universe rank and, shifted by this, its incarnation.
+constexpr unsigned hello_life_shift = 32;
+
 // A group of workers can close the tasks and open them again while a task, or the word that none comes, is on its way
 // to it. So a coupler sends with them this mark of the group's last hello, and what has an earlier one is dropped.
 [[nodiscard]] inline std::int32_t mark_of(const wire::TaskMessage& hello) noexcept {
@@ -76,20 +82,25 @@ class Mailbox final : public engine::Source {
   // Returns, once, the leaders of worker groups that have the tasks open and were told that no task comes: those of
   // end(), and those whose hello came after it.
   [[nodiscard]] std::set<channel::PeerId> take_ended_workers(std::uint64_t space);
-  // Sends a message without waiting. A text is cut to what a message can hold. Returns limit if there are too many
-  // numbers, or peer_lost.
+  // Sends a message without waiting. No listener is called meanwhile, except for what this process sends to itself.
+  // Returns limit if there are too many numbers, or peer_lost.
   Status send(channel::PeerId target, const wire::TaskMessage& message);
   // Returns a number for what the process asks others to do. It is never the same twice, also if the process was
   // started again, so that a late answer is not taken for another one. Numbers of one process grow. What a process says
   // of itself (hello, goodbye, closed) has one, too, so that it is not taken for what its next life says.
   [[nodiscard]] std::uint64_t next_number() noexcept { return next_number_++; }
-  // Called by the membership when a rank has left or is lost.
-  void lost(channel::PeerId peer, const Status& why);
+  // Called by the membership when a rank has left or is lost. The next poll reports it.
+  void lost(channel::PeerId peer, Status why) {
+    cut_off_.erase(peer);
+    news_.push_back({peer, std::move(why)});
+  }
   // Called by the membership when a rank that was lost, or had left, is there again. The next poll reports it.
   void returned(channel::PeerId peer) {
     cut_off_.erase(peer);
-    returned_.push_back(peer);
+    news_.push_back({peer, std::nullopt});
   }
+  // Returns true if nothing comes from that rank to this process, although it lives.
+  [[nodiscard]] bool is_cut_off(channel::PeerId peer) const { return cut_off_.contains(peer); }
   // Asks for looked(). Called by a listener that has to know what comes right behind a message.
   void look_again() noexcept { looks_wanted_ = 2; }
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
@@ -102,6 +113,10 @@ class Mailbox final : public engine::Source {
     channel::PeerId source;
     wire::TaskMessage message;
   };
+  struct News {
+    channel::PeerId peer;
+    std::optional<Status> loss;  // none: it is there again
+  };
   struct Arriving {
     message::Request* request = nullptr;
     std::string image;
@@ -111,10 +126,13 @@ class Mailbox final : public engine::Source {
   [[nodiscard]] std::size_t first_complete() const noexcept;
   void receive();
   void take(std::int32_t sender, std::uint64_t bytes, const Status& came, std::string_view image);
-  void tell_returned();
+  template <typename Call>
+  void tell(const Call& call);
+  void tell_news();
   void tell_looked();
   void look_for_failed_connections();
   void deliver(channel::PeerId source, wire::TaskMessage message);
+  void keep(channel::PeerId source, wire::TaskMessage message);
   void turn_away(channel::PeerId source, const wire::TaskMessage& message, const Status& why);
   void lose(channel::PeerId peer, const Status& why);
 
@@ -130,8 +148,9 @@ class Mailbox final : public engine::Source {
   std::uint64_t losses_ = 0;  // of connections, that were looked at
   const std::uint64_t max_kept_bytes_;
   std::uint64_t kept_bytes_ = 0;
-  std::vector<channel::PeerId> returned_;  // not reported yet
-  int looks_wanted_ = 0;                   // of how many polls the listeners are to be told
+  std::deque<News> news_;    // not reported yet
+  int looks_wanted_ = 0;     // of how many polls the listeners are to be told
+  bool is_sending_ = false;  // a poll has to do nothing
   std::uint64_t next_number_;
 };
 

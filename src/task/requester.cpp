@@ -47,7 +47,8 @@ Result<channel::PeerId> Requester::choose_coupler() {
       mailbox_.environment().engine().look_at_all();
     }
     const channel::PeerId coupler = couplers_[turn_++ % couplers_.size()];
-    if (!mailbox_.environment().gone(coupler)) {
+    const bool is_last = tried + 1 == 2 * couplers_.size();  // then the send says what is wrong with it
+    if (!mailbox_.environment().gone(coupler) && (is_last || !mailbox_.is_cut_off(coupler))) {
       return coupler;
     }
   }

@@ -26,13 +26,13 @@ void RequesterRanks::returned(channel::PeerId rank) {
   }
 }
 
-void RequesterRanks::look_for_returned(Environment& environment) {
+void RequesterRanks::look_for_returned(Mailbox& mailbox) {
   if (any()) {
     return;
   }
-  environment.engine().poll();
+  mailbox.environment().engine().poll();
   for (const auto& [rank, why] : std::map(lost_)) {
-    if (!environment.gone(rank)) {
+    if (!mailbox.environment().gone(rank) && !mailbox.is_cut_off(rank)) {
       returned(rank);
     }
   }

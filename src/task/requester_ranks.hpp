@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/status.hpp"
-#include "task/environment.hpp"
+#include "task/mailbox.hpp"
 
 namespace couplet::task {
 
@@ -23,7 +23,7 @@ class RequesterRanks {
   void returned(channel::PeerId rank);
   // Asks whether ranks that were lost have been started again, if no other is left. Lets the process make progress, for
   // a caller that answers at once, again and again: otherwise it would never come back to a hub that was started again.
-  void look_for_returned(Environment& environment);
+  void look_for_returned(Mailbox& mailbox);
 
   // May a request come?
   [[nodiscard]] bool any() const noexcept { return !present_.empty(); }

@@ -19,7 +19,10 @@ using wire::TaskMessage;
 using wire::TaskMessageKind;
 
 Worker::Worker(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers)
-    : mailbox_(mailbox), name_(std::move(name)), space_(space_of("tasks", name_)), couplers_(std::move(couplers)) {}
+    : mailbox_(mailbox),
+      name_(std::move(name)),
+      space_(space_of("tasks", name_)),
+      couplers_{.all = std::move(couplers)} {}
 
 Result<std::unique_ptr<Worker>> Worker::open(Mailbox& mailbox, const std::string& name, const std::string& couplers,
                                              const WorkerOptions& options) {
@@ -34,7 +37,7 @@ Result<std::unique_ptr<Worker>> Worker::open(Mailbox& mailbox, const std::string
     return fail(Code::exists, "tasks '{}': this process has opened them already", name);
   }
   made->closed_ = false;
-  for (const channel::PeerId coupler : made->couplers_) {
+  for (const channel::PeerId coupler : made->couplers_.all) {
     made->greet(coupler);
   }
   return made;
@@ -87,37 +90,41 @@ TaskMessage Worker::greeting() {
   hello.space = space_;
   hello.number = mailbox_.next_number();
   hello.worker = id_ == any_worker ? program_id : id_;
-  hello.numbers.assign(ranks_.begin(), ranks_.end());
+  for (const std::int32_t rank : ranks_) {
+    const std::int64_t life = mailbox_.environment().incarnation(static_cast<channel::PeerId>(rank));
+    hello.numbers.push_back((life << hello_life_shift) | rank);
+  }
   return hello;
 }
 
 // A coupler that is lost when this worker opens the tasks has not said that no task comes, and may be started again.
 void Worker::greet(channel::PeerId coupler) {
-  if (team_->rank() != 0 || open_couplers_.contains(coupler)) {
+  if (team_->rank() != 0 || couplers_.open.contains(coupler)) {
     return;
   }
   const TaskMessage hello = greeting();
-  open_couplers_.insert(coupler);  // first: what this process sends to itself arrives inside send()
-  greeted_couplers_.insert_or_assign(coupler, mark_of(hello));
+  couplers_.open.insert(coupler);  // first: what this process sends to itself arrives inside send()
+  couplers_.greeted.insert_or_assign(coupler, mark_of(hello));
   if (mailbox_.send(coupler, hello).ok()) {
-    lost_couplers_.erase(coupler);
+    couplers_.lost.erase(coupler);
     return;
   }
-  greeted_couplers_.erase(coupler);
-  if (!mailbox_.environment().gone(coupler)) {
-    untold_couplers_.insert(coupler);
+  couplers_.greeted.erase(coupler);
+  const bool is_cut_off = mailbox_.is_cut_off(coupler);
+  if (!is_cut_off && !mailbox_.environment().gone(coupler)) {
+    couplers_.untold.insert(coupler);
     return;
   }
-  open_couplers_.erase(coupler);
-  if (mailbox_.environment().is_lost(coupler)) {
-    lost_couplers_.insert(coupler);
+  couplers_.open.erase(coupler);
+  if (is_cut_off || mailbox_.environment().is_lost(coupler)) {
+    couplers_.lost.insert(coupler);
   }
 }
 
 // Greets the couplers to which no message could be sent, for example because no descriptor was left.
 void Worker::greet_again() {
-  for (const channel::PeerId coupler : std::exchange(untold_couplers_, {})) {
-    open_couplers_.erase(coupler);
+  for (const channel::PeerId coupler : std::exchange(couplers_.untold, {})) {
+    couplers_.open.erase(coupler);
     greet(coupler);
   }
 }
@@ -130,14 +137,17 @@ Worker::~Worker() {
 Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   // A coupler may have been started again, or have requesters again. A look hears of it from the hub or the coupler,
   // and the next one reports it to this object; one more, since not everything is due in each look.
-  for (int looks = 0; looks < looks_for_couplers && open_couplers_.empty(); ++looks) {
+  for (int looks = 0; looks < looks_for_couplers && couplers_.open.empty(); ++looks) {
     mailbox_.environment().engine().look_at_all();
   }
   greet_again();
-  const auto something = [this] { return !orders_.empty() || open_couplers_.empty(); };
+  for (const std::int32_t rank : ranks_) {
+    static_cast<void>(mailbox_.environment().gone(static_cast<channel::PeerId>(rank)));  // it may be back
+  }
+  const auto something = [this] { return !orders_.empty() || couplers_.open.empty() || !group_failure().ok(); };
   while (!something()) {
     const std::uint64_t until_ns =
-        untold_couplers_.empty() ? deadline_ns : std::min(deadline_ns, os::now_ns() + greeting_interval_ns);
+        couplers_.untold.empty() ? deadline_ns : std::min(deadline_ns, os::now_ns() + greeting_interval_ns);
     Status waited = mailbox_.environment().engine().wait(
         something, until_ns, [] { return std::string("a task"); }, nullptr, true);
     if (!waited.ok() && waited.code() != Code::timeout) {
@@ -149,7 +159,8 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
     greet_again();
   }
   if (orders_.empty()) {
-    return lost_couplers_.empty() ? Status(Code::end) : without_end();
+    COUPLET_TRY(group_failure());  // the others wait for this rank, and hear of it in share()
+    return couplers_.lost.empty() ? Status(Code::end) : without_end();
   }
   current_ = std::move(orders_.front());
   orders_.pop_front();
@@ -165,10 +176,30 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   return {};
 }
 
+// Returns why the group's next call would fail, if that is known: it has lost a rank, or a rank has closed. The team
+// may hear later than the membership that a rank is back. That matters only before the ranks have met.
+Status Worker::group_failure() const {
+  if (team_->size() == 1) {
+    return {};
+  }
+  COUPLET_TRY(team_->disturbance());
+  if (has_met_) {
+    return team_->broken_up();
+  }
+  for (const std::int32_t rank : ranks_) {
+    const auto peer = static_cast<channel::PeerId>(rank);
+    if (mailbox_.environment().is_lost(peer)) {
+      return fail(Code::peer_lost, "tasks '{}': {} of the worker group is lost", name_,
+                  mailbox_.environment().peer_name(peer));
+    }
+  }
+  return {};
+}
+
 // The error when no task is left and a coupler was lost. If it is started again, its tasks come again.
 Status Worker::without_end() const {
   std::string names;
-  for (const channel::PeerId coupler : lost_couplers_) {
+  for (const channel::PeerId coupler : couplers_.lost) {
     names += (names.empty() ? "" : ", ") + mailbox_.environment().peer_name(coupler);
   }
   return fail(Code::peer_lost, "tasks '{}': no task is left here, but a coupler is lost that may have had more: {}",
@@ -192,6 +223,7 @@ Status Worker::share(const Status& found) {
     give_up(images.status());
     return images.status();
   }
+  has_met_ = true;
   COUPLET_TRY(find_refusal(images.value()));
   if (team_->rank() == 0) {
     return found;
@@ -251,7 +283,7 @@ void Worker::report(const Status& outcome, bool is_broken) {
   done.space = space_;
   done.number = current_.message.number;
   done.code = static_cast<std::int32_t>(outcome.code());
-  done.text = outcome.error() ? outcome.text().substr(0, wire::largest_task_message_text) : std::string();
+  done.text = outcome.error() ? outcome.text() : std::string();
   if (is_broken) {
     done.numbers.push_back(1);
   }
@@ -330,7 +362,7 @@ Status Worker::close() {
     goodbye.space = space_;
     goodbye.number = mailbox_.next_number();
     // Also to those that have said that no task comes: they may have requesters again.
-    for (const auto& [coupler, mark] : std::exchange(greeted_couplers_, {})) {  // a send may tell of a loss
+    for (const auto& [coupler, mark] : std::exchange(couplers_.greeted, {})) {  // a send may tell of a loss
       static_cast<void>(mailbox_.send(coupler, goodbye));
     }
   }
@@ -339,14 +371,14 @@ Status Worker::close() {
 }
 
 void Worker::message(channel::PeerId source, TaskMessage message) {
-  const auto greeted = greeted_couplers_.find(source);
-  const bool is_for_this_opening = greeted != greeted_couplers_.end() && greeted->second == message.code;
+  const auto greeted = couplers_.greeted.find(source);
+  const bool is_for_this_opening = greeted != couplers_.greeted.end() && greeted->second == message.code;
   if (message.kind == TaskMessageKind::work && is_for_this_opening) {
     message.code = COUPLET_OK;
-    open_couplers_.insert(source);  // it may have said that no task comes, and have requesters again
+    couplers_.open.insert(source);  // it may have said that no task comes, and have requesters again
     orders_.push_back({source, std::move(message)});
   } else if (message.kind == TaskMessageKind::end && is_for_this_opening) {
-    open_couplers_.erase(source);
+    couplers_.open.erase(source);
   } else if (message.kind == TaskMessageKind::hello && source != mailbox_.environment().self()) {
     returned(source);  // it had closed the tasks, and has opened them again
   }
@@ -355,21 +387,21 @@ void Worker::message(channel::PeerId source, TaskMessage message) {
 // Drops what a lost coupler has ordered, since no process waits for it. One that has left in good order sends no task
 // either, also if it has never heard of this worker and so did not say that this is the end.
 void Worker::lost(channel::PeerId peer, const Status& why) {
-  greeted_couplers_.erase(peer);
-  untold_couplers_.erase(peer);
+  couplers_.greeted.erase(peer);
+  couplers_.untold.erase(peer);
   const bool has_left = mailbox_.environment().gone(peer) && !mailbox_.environment().is_lost(peer);
   if (has_left) {
-    lost_couplers_.erase(peer);  // the connection to it may have failed before
+    couplers_.lost.erase(peer);  // the connection to it may have failed before
   }
-  if (open_couplers_.erase(peer) != 0 && !has_left && why.code() != Code::end) {
-    lost_couplers_.insert(peer);
+  if (couplers_.open.erase(peer) != 0 && !has_left && why.code() != Code::end) {
+    couplers_.lost.insert(peer);
   }
   std::erase_if(orders_, [peer](const Order& order) { return order.coupler == peer; });
 }
 
 // A coupler that was started again knows no workers yet, except those that have opened the tasks since.
 void Worker::returned(channel::PeerId peer) {
-  const bool is_coupler = std::find(couplers_.begin(), couplers_.end(), peer) != couplers_.end();
+  const bool is_coupler = std::find(couplers_.all.begin(), couplers_.all.end(), peer) != couplers_.all.end();
   if (is_coupler) {
     greet(peer);
   }

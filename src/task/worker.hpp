@@ -53,6 +53,13 @@ class Worker final : public Listener {
     channel::PeerId coupler;
     wire::TaskMessage message;
   };
+  struct Couplers {
+    std::vector<channel::PeerId> all;
+    std::set<channel::PeerId> open{};                   // those that have not ended
+    std::map<channel::PeerId, std::int32_t> greeted{};  // those that know this group, with the mark of its hello
+    std::set<channel::PeerId> untold{};                 // those to which no message can be sent at present
+    std::set<channel::PeerId> lost{};  // those that never said that no task comes, until they greet again
+  };
   Worker(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers);
   Status join_group(const WorkerOptions& options);
   [[nodiscard]] wire::TaskMessage greeting();
@@ -61,6 +68,7 @@ class Worker final : public Listener {
   Status take(const Expectation& expected, std::uint64_t deadline_ns);
   Status share(const Status& found);
   [[nodiscard]] Status without_end() const;
+  [[nodiscard]] Status group_failure() const;
   [[nodiscard]] Status find_refusal(const std::vector<std::string>& images);
   void report(const Status& outcome, bool is_broken = false);
   void give_up(const Status& why);
@@ -71,14 +79,11 @@ class Worker final : public Listener {
   Mailbox& mailbox_;
   std::string name_;
   std::uint64_t space_;
-  std::vector<channel::PeerId> couplers_;
-  std::int32_t id_ = any_worker;                              // as the user has given it
-  std::set<channel::PeerId> open_couplers_;                   // couplers that have not ended
-  std::map<channel::PeerId, std::int32_t> greeted_couplers_;  // those that know this group, with the mark of its hello
-  std::set<channel::PeerId> untold_couplers_;                 // those to which no message can be sent at present
-  std::set<channel::PeerId> lost_couplers_;  // those that never said that no task comes, until they greet again
-  std::vector<std::int32_t> ranks_;          // universe ranks of the group
+  Couplers couplers_;
+  std::int32_t id_ = any_worker;     // as the user has given it
+  std::vector<std::int32_t> ranks_;  // universe ranks of the group
   std::unique_ptr<message::Team> team_;
+  bool has_met_ = false;  // all ranks have made a call together
   std::deque<Order> orders_;
   Order current_{};
   bool working_ = false;

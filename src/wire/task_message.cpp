@@ -31,11 +31,25 @@ bool known(std::uint8_t kind) noexcept {
           kind <= static_cast<std::uint8_t>(TaskMessageKind::served));
 }
 
+// Returns the text, or what a message can hold of it and a sign that its end is missing.
+std::string cut(const std::string& text) {
+  if (text.size() <= largest_task_message_text) {
+    return text;
+  }
+  constexpr std::string_view sign = " ... (cut)";
+  std::size_t bytes = largest_task_message_text - sign.size();
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) {  // inside a character
+    --bytes;
+  }
+  return text.substr(0, bytes).append(sign);
+}
+
 }  // namespace
 
 std::string encode_task_message(const TaskMessage& message) {
+  const std::string text = cut(message.text);
   std::string image;
-  image.reserve(task_message_head_bytes + 8 * message.numbers.size() + message.text.size() + message.payload.size());
+  image.reserve(task_message_head_bytes + 8 * message.numbers.size() + text.size() + message.payload.size());
   put(image, task_message_magic);
   put(image, static_cast<std::uint8_t>(message.kind));
   put(image, static_cast<std::uint8_t>(message.big_endian ? 1 : 0));
@@ -47,12 +61,12 @@ std::string encode_task_message(const TaskMessage& message) {
   put(image, static_cast<std::uint32_t>(message.code));
   put(image, static_cast<std::uint32_t>(message.type));
   put(image, static_cast<std::uint32_t>(message.numbers.size()));
-  put(image, static_cast<std::uint32_t>(message.text.size()));
+  put(image, static_cast<std::uint32_t>(text.size()));
   put(image, static_cast<std::uint64_t>(message.payload.size()));
   for (const std::int64_t number : message.numbers) {
     put(image, static_cast<std::uint64_t>(number));
   }
-  image += message.text;
+  image += text;
   image += message.payload;
   return image;
 }

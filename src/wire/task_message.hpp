@@ -60,6 +60,7 @@ struct TaskMessage {
   [[nodiscard]] Status status() const { return {static_cast<Code>(code), text}; }
 };
 
+// A text is cut to what a message can hold. Texts are for people, so that is no loss of data.
 [[nodiscard]] std::string encode_task_message(const TaskMessage& message);
 // Returns protocol if a value is out of range.
 [[nodiscard]] Result<TaskMessage> decode_task_message(std::string_view image);

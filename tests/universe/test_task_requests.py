@@ -209,6 +209,39 @@ def test_a_group_of_which_a_rank_was_started_again(make_world: MakeWorld, opens_
     requester.leave(coupler, leader, other)
 
 
+def test_a_group_hears_at_once_that_a_rank_was_lost_while_it_waits(make_world: MakeWorld) -> None:
+    """Fault: its first rank waited for a task for ever, since the coupler gives such a group none."""
+    world = make_world("coupler:1,requester:1,worker:3")
+    coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
+    group = [Guest(world, "worker", rank, 3) for rank in range(3)]
+    for each in (coupler, requester, *group):
+        each.ready()
+    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
+    coupler.say("c.run(60)")
+    for each in group:
+        each.say("w = universe.worker('t')")
+    for each in group:
+        each.hear()
+    for each in group:
+        each.say("w.next()")
+    time.sleep(0.3)
+    group[2].process.kill()
+    began = time.monotonic()
+    for each in group[:2]:
+        assert each.hear().startswith("error COUPLET_ERROR_PEER_LOST")
+    assert time.monotonic() - began < 5
+    for each in group[:2]:
+        each.say("w.next()")
+    for each in group[:2]:
+        answer = each.hear()
+        assert answer.startswith("error COUPLET_ERROR_PEER_LOST"), answer
+        assert "program 'worker' rank 2" in answer
+    requester.get("r = universe.requester('t')")
+    requester.get("r.close()")
+    assert coupler.hear() == "is True"
+    requester.leave(coupler, *group[:2])
+
+
 def test_a_worker_that_was_started_again_before_it_opened_is_waited_for(make_world: MakeWorld) -> None:
     """Fault: NOT_FOUND, with an empty list of ids."""
     world = make_world("coupler:1,requester:1,worker:1")

@@ -499,6 +499,29 @@ TEST(Tasks, ATextThatIsTooLongForAMessageLosesItsEnd) {
   });
 }
 
+// Fault: a worker whose group has several ranks kept the task, and its requester waited.
+TEST(Tasks, ATextThatIsTooLongIsCutInAGroupOfWorkers) {
+  run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 2}}, [](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      const Status status = tasks->wait(&task, soon());
+      EXPECT_EQ(status.code(), Code::limit);
+      EXPECT_NE(status.text().find("xxx ... (cut)"), std::string::npos) << status.text().substr(0, 200);
+    } else if (program == "coupler") {
+      ASSERT_FINE(open_coupler(rank)->run(soon()));
+    } else {
+      auto worker = open_worker(rank);
+      Incoming task;
+      ASSERT_FINE(worker->next({}, soon(), task));
+      const std::string text(wire::largest_task_message_text + 1, 'x');
+      ASSERT_FINE(worker->complete(rank.party.rank() == 3 ? Status(Code::limit, text) : Status()));
+      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+    }
+  });
+}
+
 TEST(Tasks, AMessageThatMakesNoSenseEndsTheWaitForItsSender) {
   run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 1}}, [](const std::string& program, Rank& rank) {
     if (program == "sim") {

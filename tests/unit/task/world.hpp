@@ -28,7 +28,12 @@ class TestEnvironment final : public Environment {
   [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return fmt::format("rank {}", peer); }
   [[nodiscard]] const std::string& node_directory() const noexcept override { return directory_; }
   [[nodiscard]] std::uint16_t node() const noexcept override { return node_; }
-  [[nodiscard]] bool gone(channel::PeerId peer) override { return gone_ == static_cast<int>(peer); }
+  // As that of the runtime does, it waits for an answer, and lets the process make progress meanwhile.
+  [[nodiscard]] bool gone(channel::PeerId peer) override {
+    if (gone_ != static_cast<int>(peer)) return false;
+    if (!engine().is_polling()) engine().look_at_all();
+    return true;
+  }
   [[nodiscard]] bool is_lost(channel::PeerId peer) const override {
     return gone_ == static_cast<int>(peer) && !has_left_;
   }
@@ -119,6 +124,15 @@ inline std::unique_ptr<Worker> open_worker(Rank& rank, WorkerOptions options = {
   auto made = Worker::open(rank.mailbox, "t", "coupler", options);
   EXPECT_TRUE(made) << made.status().text();
   return std::move(made).value();
+}
+
+// Returns a message for the tasks "t", for a rank that says only what the test says.
+inline wire::TaskMessage of_kind(wire::TaskMessageKind kind, Rank& rank) {
+  wire::TaskMessage message;
+  message.kind = kind;
+  message.space = space_of("tasks", "t");
+  message.number = rank.mailbox.next_number();
+  return message;
 }
 
 #define ASSERT_FINE(expression)              \
