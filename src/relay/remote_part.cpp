@@ -98,6 +98,9 @@ RemotePart::~RemotePart() {
   }
   // The hold is given back over the next connection to the relay, unless no writer is left that it could hold up.
   const auto another_comes = [this] { return remote_.environment_.program_alive(source_.program).ok(); };
+  if (state_ == State::broken && holds()) {
+    ask();  // the relay may be there, also if no writer is left
+  }
   if (state_ == State::broken && holds() && writer_lives(remote_.environment_, source_)) {
     static_cast<void>(remote_.environment_.wait(
         [&] {
@@ -166,25 +169,24 @@ std::string RemotePart::hindered() {
 }
 
 Status RemotePart::alive() {
-  switch (state_) {
-    case State::open:
-      break;
-    case State::asking:
-      return {};
-    case State::refused:
-      return why_;
-    case State::broken:
-      return is_given_up(line_, remote_.options_, remote_.environment_, source_)
-                 ? fail(Code::peer_lost, "{}: {}", source_.title, line_.missing())
-                 : Status();
-  }
-  if (!writer_gone_) {
+  if (state_ == State::asking) {
     return {};
   }
-  if (Status writer = remote_.environment_.alive(source_.writer, *source_.writer_incarnation); !writer.ok()) {
+  if (state_ == State::refused) {
+    return why_;
+  }
+  series::Environment& environment = remote_.environment_;
+  const bool serves_itself = line_.server() == source_.writer;  // then no relay says that it is gone
+  writer_gone_ = writer_gone_ || (state_ == State::broken && serves_itself && !writer_lives(environment, source_));
+  if (!writer_gone_) {
+    return state_ == State::broken && is_given_up(line_, remote_.options_, environment, source_)
+               ? fail(Code::peer_lost, "{}: {}", source_.title, line_.missing())
+               : Status();
+  }
+  if (Status writer = environment.alive(source_.writer, *source_.writer_incarnation); !writer.ok()) {
     return writer;
   }
-  return fail(Code::peer_lost, "{} is gone", remote_.environment_.peer_name(source_.writer));
+  return fail(Code::peer_lost, "{} is gone", environment.peer_name(source_.writer));
 }
 
 // ---- the calls of series ----
@@ -204,7 +206,7 @@ Status RemotePart::poll() {
 
 series::Relayed* RemotePart::relayed() noexcept {
   carried_.look(os::now_ns(), published(), arrived_end(), in_step_);
-  relayed_.writer_gone = state_ == State::open && writer_gone_;
+  relayed_.writer_gone = writer_gone_;
   relayed_.possible_share = holds() ? wire::whole_share : carried_.share();
   return &relayed_;
 }
@@ -313,6 +315,9 @@ Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std:
       remote_.post(*line_.channel(), header_of(RelayKind::subscribe, number_),
                    wire::encode_subscribe(source_.selection));
       return {};
+    }
+    if (why.code() == Code::evicted) {  // no relay was there when it happened
+      evict_holders(slots_.file());
     }
     why_ = std::move(why);
     state_ = State::refused;

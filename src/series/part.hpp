@@ -44,7 +44,7 @@ struct Relayed {
   std::uint32_t possible_share = wire::whole_share;
   std::uint32_t wanted_share = wire::whole_share;
   std::uint64_t known = 0;   // how many steps are published, as far as the reader knows
-  bool writer_gone = false;  // the relay has said so
+  bool writer_gone = false;  // the relay has said so, or was the writer's own process
   // From this ordinal on, what has come is kept until the other links of the reader have brought it, too.
   std::uint64_t kept_from = LinksWait::not_waiting;
 };

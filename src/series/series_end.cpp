@@ -66,7 +66,7 @@ std::uint64_t last_step(const Attachment& attachment) noexcept {
     const bool closed = source.file->control().published.closed.load(std::memory_order_acquire) != 0;
     const Relayed* const relayed = source.part->relayed();
     const bool gone = source.state == Source::State::lost && (relayed == nullptr || relayed->writer_gone);
-    last = closed || gone ? std::min(last, source.part->published()) : last;
+    last = closed || gone ? std::min(last, published_in(source)) : last;  // what has not come will not come
   }
   return last;
 }

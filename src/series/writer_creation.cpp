@@ -10,6 +10,7 @@
 #include "base/types.hpp"
 #include "layout/overlap.hpp"
 #include "layout/type_handles.hpp"
+#include "os/futex.hpp"
 #include "os/host.hpp"
 #include "series/collective.hpp"
 #include "series/slot_protocol.hpp"
@@ -250,6 +251,9 @@ class WriterCreation {
                         specification_.name);
       team_.leave(why);
       withdraw();
+      if (incarnation_) {
+        tell_readers();
+      }
       give_back();
       return why;
     }
@@ -377,7 +381,7 @@ class WriterCreation {
     return {};
   }
 
-  // Nobody was told of what this rank has made.
+  // Nobody knows what this rank has made, or was told that it has ended.
   void give_back() {
     if (file_) {
       static_cast<void>(file_->remove());
@@ -385,6 +389,15 @@ class WriterCreation {
     if (window_piece_) {
       window_->give_back(*window_piece_);
     }
+  }
+
+  // Readers may know the series already. They are told that it has ended, and the memory in the window stays theirs.
+  void tell_readers() noexcept {
+    if (file_) {
+      series::close(file_->control().published);
+      os::futex_wake(file_->control().published.word);
+    }
+    window_piece_.reset();
   }
 
   [[nodiscard]] wire::SeriesGeometry geometry_of(std::uint64_t slots) const {
@@ -500,6 +513,9 @@ class WriterCreation {
       return {};
     }
     withdraw();
+    if (incarnation_ || (team_.rank() != 0 && answers.code() != Code::exists)) {
+      tell_readers();
+    }
     return answers.status();
   }
 

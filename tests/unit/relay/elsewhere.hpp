@@ -23,11 +23,12 @@ class Elsewhere final : public FakeEnvironment, public message::Channels {
     node_number = 1;
     begin(0);
   }
-  // restart_patience_ns: as in a universe in which something starts another relay.
-  void begin(std::uint64_t restart_patience_ns) {
+  // restart_patience_ns: as in a universe in which something starts another relay. in_calls: the writer is the relay.
+  void begin(std::uint64_t restart_patience_ns, bool in_calls = false) {
     RemoteOptions options;
     options.patience_ns = patience_ns;
     options.restart_patience_ns = restart_patience_ns;
+    options.in_calls = in_calls;
     options.buffer_bytes = window_steps * wire::series_page_bytes;
     connections.clear();
     remote = std::make_unique<Remote>(*this, static_cast<message::Channels&>(*this), options);

@@ -225,6 +225,42 @@ TEST_F(Create, AFailureAfterTheAnnouncementGivesTheNameBack) {
   EXPECT_TRUE(again.ok()) << again.status().text();
 }
 
+// A team of one, in which something happens when it gathers for the second time, and the call then fails.
+class InterruptedTeam final : public message::Team {
+ public:
+  explicit InterruptedTeam(std::function<void()> event) : event_(std::move(event)) {}
+  [[nodiscard]] int rank() const noexcept override { return 0; }
+  [[nodiscard]] int size() const noexcept override { return 1; }
+  Status minimum(std::span<std::int64_t>, std::uint64_t) override { return {}; }
+  Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t) override {
+    if (++gathered_ != 2) return std::vector<std::string>{bytes};
+    event_();
+    return fail(Code::peer_lost, "writer rank 1 has died");
+  }
+
+ private:
+  std::function<void()> event_;
+  int gathered_ = 0;
+};
+
+// Fault: a reader that had opened it in between waited for ever.
+TEST_F(Create, AReaderOfAnAnnouncementThatIsTakenBackIsToldTheEnd) {
+  FakeEnvironment environment(world, 0, "ocean");
+  FakeEnvironment nowcast(world, 1, "nowcast");
+  std::unique_ptr<Reader> reader;
+  SoloTeam alone;
+  InterruptedTeam team([&] {
+    auto opened = Reader::open(nowcast, alone, "eta", {}, soon());
+    ASSERT_TRUE(opened.ok()) << opened.status().text();
+    reader = std::move(opened).value();
+  });
+  const WriterSpecification specification{"eta", COUPLET_DOUBLE, {4}, layout::Box{1, {0}, {4}}};
+  EXPECT_EQ(Writer::create(environment, team, specification, {}, soon()).code(), Code::peer_lost);
+  ASSERT_NE(reader, nullptr);
+  Batch batch;
+  EXPECT_EQ(reader->read(1, 1, soon(), nullptr, 0, batch).code(), Code::end);
+}
+
 // Issue 9, fault 13: a rank published a step that another one could not write.
 TEST_F(Create, ACollectivePutPublishesOnAllRanksOrOnNone) {
   TeamRoom room(2);

@@ -1,0 +1,67 @@
+// What a reader knows of a writer that is gone, if its relay goes as well, and what it leaves behind.
+#include "relay/remote_part.hpp"
+
+#include "unit/relay/remote_fixture.hpp"
+
+namespace couplet::relay {
+namespace {
+
+// Fault: the reader held up the writers that live for ever, and named the relay instead of the writer.
+TEST_F(RelayRemote, AWriterThatIsGoneStaysGoneWhenItsRelayDies) {
+  auto part = opened(series::Mode::hold);
+  push_step(0);
+  reader_.relay().say(RelayKind::ended, number_, 1, 0, 1);
+  reader_.poll();
+  ASSERT_TRUE(part->relayed()->writer_gone);
+  reader_.kill_relay();
+  EXPECT_TRUE(part->relayed()->writer_gone);
+  const Status status = part->alive();
+  EXPECT_EQ(status.code(), Code::peer_lost);
+  EXPECT_NE(status.text().find("peer 0"), std::string::npos) << status.text();
+}
+
+// Fault: each restart of a writer left the slots of its earlier life, for as long as a reader lived on another node: a
+// relay of the next life had come before the reader gave up the earlier one.
+TEST_F(RelayRemote, AHoldOfAWriterThatIsGoneIsGivenBackIfARelayIsThere) {
+  auto part = opened(series::Mode::hold);
+  reader_.kill_relay();
+  reader_.writer_lives = false;
+  reader_.start_relay();
+  heard_.clear();
+  part.reset();
+  reader_.poll();
+  answer();
+  EXPECT_EQ(heard_, (std::vector<RelayKind>{RelayKind::subscribe, RelayKind::unsubscribe}));
+  EXPECT_TRUE(subscribed_.again);
+}
+
+// Fault: one rank was told of it, and the others were told that a writer is gone.
+TEST_F(RelayRemote, AHoldThatWasEvictedWhileNoRelayWasThereIsSeenAsEvicted) {
+  auto part = opened(series::Mode::hold);
+  const auto hold = series::take_hold_entry(part->file(), {.peer = 1}, 0, [](const series::Owner&) { return true; });
+  ASSERT_TRUE(series::hold_from(part->file(), hold, 0, series::From::oldest).ok());
+  reader_.kill_relay();
+  refuse_ = "program 'nowcast' rank 0 has kept writer rank 0 waiting";
+  refusal_ = COUPLET_ERROR_EVICTED;
+  reader_.start_relay();
+  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), !part->alive().ok(); }, soon()).ok());
+  EXPECT_EQ(series::look_at_hold(part->file(), hold), series::HoldState::evicted);
+}
+
+// Fault: such a reader was told of the lost connection, and held up the writers that live for ever. The writer's own
+// process had served it, so no relay said that the writer is gone.
+TEST_F(RelayRemote, AWriterThatServesItselfIsGoneWithItsProcess) {
+  reader_.begin(os::never, true);
+  auto part = opened(series::Mode::hold);
+  push_step(0);
+  reader_.relay().say(RelayKind::news, number_, 3);
+  reader_.poll();
+  reader_.kill_relay();
+  EXPECT_FALSE(part->relayed()->writer_gone);
+  reader_.writer_lives = false;
+  EXPECT_EQ(part->alive().code(), Code::peer_lost);
+  EXPECT_TRUE(part->relayed()->writer_gone);
+}
+
+}  // namespace
+}  // namespace couplet::relay
