@@ -96,12 +96,13 @@ RemotePart::~RemotePart() {
   if (state_ == State::open && holds()) {
     static_cast<void>(remote_.environment_.between_slices());
   }
-  // The hold is given back over the next connection to the relay, unless no writer is left that it could hold up.
+  // The hold is given back over the next connection to the relay. Nothing waits for that if it can hold up no writer.
   const auto another_comes = [this] { return remote_.environment_.program_alive(source_.program).ok(); };
   if (state_ == State::broken && holds()) {
     ask();  // the relay may be there, also if no writer is left
   }
-  if (state_ == State::broken && holds() && writer_lives(remote_.environment_, source_)) {
+  const bool has_ended = slots_.file().control().published.closed.load(std::memory_order_relaxed) != 0;
+  if (state_ == State::broken && holds() && !has_ended && writer_lives(remote_.environment_, source_)) {
     static_cast<void>(remote_.environment_.wait(
         [&] {
           ask();

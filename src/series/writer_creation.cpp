@@ -513,7 +513,7 @@ class WriterCreation {
       return {};
     }
     withdraw();
-    if (incarnation_ || (team_.rank() != 0 && answers.code() != Code::exists)) {
+    if (answers.code() != Code::exists) {
       tell_readers();
     }
     return answers.status();

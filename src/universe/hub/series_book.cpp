@@ -13,7 +13,8 @@ std::uint64_t linger_ns(double linger_s) noexcept {
 
 }  // namespace
 
-Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::shared_ptr<const std::string> description) {
+Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::shared_ptr<const std::string> description,
+                                          const Announcer& announcer) {
   const auto found = entries_.find(record.name);
   if (found != entries_.end() && !found->second.writers.empty()) {
     return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
@@ -32,6 +33,7 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
   entry.record.closed = false;
   entry.description = std::move(description);
   entry.described = entry.announced = true;
+  entry.announcer = announcer;
   entry.ended_ns = 0;
   for (const auto& part : record.parts) {
     entry.writers.insert(part.writer);
@@ -182,6 +184,14 @@ Status SeriesBook::withdraw(channel::PeerId peer, const std::string& name, std::
   entry.description = nullptr;
   entry.described = false;
   return {};
+}
+
+void SeriesBook::withdraw(const Announcer& announcer) {
+  for (const auto& [name, entry] : entries_) {
+    if (entry.announced && entry.announcer == announcer) {
+      static_cast<void>(withdraw(announcer.peer, name, entry.record.incarnation));  // it may have ended by now
+    }
+  }
 }
 
 std::vector<SeriesBook::Change> SeriesBook::newly_opened(const std::string& name, const Living& living) {

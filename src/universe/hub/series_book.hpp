@@ -39,9 +39,16 @@ class SeriesBook {
 
   // From now on, new names get incarnations above those of names that were forgotten with an earlier hub.
   void begin_epoch(std::uint32_t epoch) noexcept { first_incarnation_ = std::uint64_t{epoch} << 32U; }
+  // The member that announces a series, and the number of its request.
+  struct Announcer {
+    channel::PeerId peer = 0;
+    std::uint64_t request = 0;
+    bool operator==(const Announcer&) const = default;
+  };
   // Stores the record with its incarnation. Returns exists if a live peer still writes this name, and limit if there
   // are too many series.
-  Result<SeriesRecord> announce(const SeriesRecord& record, std::shared_ptr<const std::string> description);
+  Result<SeriesRecord> announce(const SeriesRecord& record, std::shared_ptr<const std::string> description,
+                                const Announcer& announcer);
   // Returns nullptr if there is no incarnation above newer_than.
   [[nodiscard]] const Stored* find(const std::string& name, std::int64_t newer_than) const;
 
@@ -71,6 +78,8 @@ class SeriesBook {
   // Takes an announcement back: the name is free, and no reader finds the series. Returns not_found as writer_closed
   // does.
   Status withdraw(channel::PeerId peer, const std::string& name, std::uint64_t incarnation);
+  // The announcer has given up the request before it had the answer: takes back what was announced with it, if anything
+  void withdraw(const Announcer& announcer);
   struct Living {
     // Returns how many ranks of a program are there or may still come, and whether this rank is one of them.
     std::function<std::size_t(const std::string& program)> count;
@@ -114,6 +123,7 @@ class SeriesBook {
   struct Entry : Stored {
     bool described = true;
     bool announced = false;             // to this hub, which then knows its writers
+    Announcer announcer;                // if it was announced to this hub
     std::set<channel::PeerId> writers;  // those that have not closed
     std::map<channel::PeerId, Reader> readers;
     // Those that have told this hub, which was started again, that they have opened the series, and have closed it

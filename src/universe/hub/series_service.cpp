@@ -39,7 +39,8 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
     outbox_.answer(asker.connection, request, status);
     return;
   }
-  const auto record = book_.announce(*decoded, std::make_shared<const std::string>(std::move(description)));
+  const auto record =
+      book_.announce(*decoded, std::make_shared<const std::string>(std::move(description)), {asker.peer, request});
   if (!record.ok()) {
     outbox_.answer(asker.connection, request, record.status());
     return;

@@ -40,7 +40,10 @@ class SeriesService {
   void take(const Asker& asker, const FetchMessage& message);
   void take(const Asker& asker, const NoteMessage& message, std::uint64_t now_ns);
   void take(const Asker& asker, const RelayOfMessage& message);
-  void take(const Asker& asker, const CancelMessage& message) { waiting_.cancel({asker.connection, message.request}); }
+  void take(const Asker& asker, const CancelMessage& message) {
+    waiting_.cancel({asker.connection, message.request});
+    book_.withdraw({asker.peer, message.request});
+  }
 
   // Takes what a member of an earlier hub writes and reads, and asks it for the descriptions that are missing.
   Status claim(const Asker& asker, const std::vector<SeriesClaim>& claims, std::uint64_t now_ns);

@@ -63,5 +63,20 @@ TEST_F(RelayRemote, AWriterThatServesItselfIsGoneWithItsProcess) {
   EXPECT_TRUE(part->relayed()->writer_gone);
 }
 
+// Fault: closing a series that had ended waited for a relay that had left with the writers, 60 s for each writer rank.
+TEST_F(RelayRemote, ClosingAHoldDoesNotWaitIfTheSeriesHasEnded) {
+  reader_.begin(1000 * patience_ns);
+  auto part = opened(series::Mode::hold);
+  reader_.relay().say(RelayKind::ended, number_, 0, 0, 0);
+  reader_.poll();
+  reader_.kill_relay();
+  int rounds = 0;
+  reader_.script = [&] {
+    if (++rounds == 3) reader_.writer_lives = false;
+  };
+  part.reset();
+  EXPECT_EQ(rounds, 0);
+}
+
 }  // namespace
 }  // namespace couplet::relay

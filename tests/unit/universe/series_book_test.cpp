@@ -103,7 +103,7 @@ TEST_F(HubSeries, AnAnnouncedSeriesIsFoundWithAllItsParts) {
 TEST(SeriesBook, ADescriptionIsStoredAsItWasAnnouncedAndShared) {
   SeriesBook book;
   const auto description = std::make_shared<const std::string>("as it was announced");
-  ASSERT_TRUE(book.announce(record_of("eta", "ocean", {0, 1}), description).ok());
+  ASSERT_TRUE(book.announce(record_of("eta", "ocean", {0, 1}), description, {0, 1}).ok());
   const SeriesBook::Stored* const stored = book.find("eta", -1);
   ASSERT_NE(stored, nullptr);
   EXPECT_EQ(stored->description, description);
@@ -206,6 +206,22 @@ TEST_F(HubSeries, NotYetWithoutWaitingAndNothingAfterACancel) {
   world_->send(nowcast_, CancelMessage{2});
   announce(ocean0_, record_of("eta", "ocean", {0, 1}));
   EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).request, 1U);
+}
+
+// Fault: a creation that had timed out while the hub was stopped took the name until all its writers had ended.
+TEST_F(HubSeries, AnAnnouncementWhoseAnswerNobodyAwaitsIsTakenBack) {
+  start();
+  const auto first = announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  ASSERT_EQ(first.code, Code::ok);
+  world_->send(ocean0_, CancelMessage{first.request});
+  world_->send(nowcast_, FindMessage{1, "eta", -1, false});
+  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::not_yet);
+  const auto second = announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  ASSERT_EQ(second.code, Code::ok) << second.text;
+  EXPECT_EQ(second.series->incarnation, 1U);
+  world_->send(ocean0_, CancelMessage{first.request});  // concerns the first one only
+  world_->send(nowcast_, FindMessage{2, "eta", -1, false});
+  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::ok);
 }
 
 TEST_F(HubSeries, TooManyRequestsAreAnError) {
