@@ -207,9 +207,9 @@ void Mailbox::deliver(channel::PeerId source, wire::TaskMessage message) {
 }
 
 void Mailbox::keep(channel::PeerId source, wire::TaskMessage message) {
-  std::vector<Kept>& kept = kept_[message.space];
-  if (message.kind == wire::TaskMessageKind::withdraw) {
-    std::erase_if(kept, [&](const Kept& one) {
+  const auto kept = kept_.find(message.space);
+  if (message.kind == wire::TaskMessageKind::withdraw && kept != kept_.end()) {
+    std::erase_if(kept->second, [&](const Kept& one) {
       const bool is_meant = one.source == source && one.message.kind == wire::TaskMessageKind::submit &&
                             one.message.number == message.number;
       kept_bytes_ -= is_meant ? cost_of(one.message) : 0;
@@ -225,7 +225,7 @@ void Mailbox::keep(channel::PeerId source, wire::TaskMessage message) {
                      fail(Code::limit, "{} has not opened the tasks, and already keeps {} bytes of task messages",
                           environment_.peer_name(environment_.self()), kept_bytes_));
   }
-  kept.push_back({source, std::move(message)});
+  kept_[message.space].push_back({source, std::move(message)});
   kept_bytes_ += cost;
 }
 

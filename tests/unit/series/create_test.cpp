@@ -196,36 +196,7 @@ TEST_F(Create, AFailureGivesTheMemoryOfTheWindowBack) {
   EXPECT_EQ(world.job->pieces(0), before);
 }
 
-// A team of one, of which another member dies when it gathers for the second time: after the announcement.
-class BrokenTeam final : public message::Team {
- public:
-  [[nodiscard]] int rank() const noexcept override { return 0; }
-  [[nodiscard]] int size() const noexcept override { return 1; }
-  Status minimum(std::span<std::int64_t>, std::uint64_t) override { return {}; }
-  Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t) override {
-    return ++gathered_ == 2 ? Result<std::vector<std::string>>(fail(Code::peer_lost, "writer rank 1 has died"))
-                            : std::vector<std::string>{bytes};
-  }
-
- private:
-  int gathered_ = 0;
-};
-
-// Issue 9, fault 13: nobody could create a series of this name, nor be told that there is none.
-TEST_F(Create, AFailureAfterTheAnnouncementGivesTheNameBack) {
-  BrokenTeam team;
-  FakeEnvironment environment(world, 0, "ocean");
-  FakeEnvironment other(world, 1, "ocean");
-  const WriterSpecification specification{"eta", COUPLET_DOUBLE, {4}, layout::Box{1, {0}, {4}}};
-  const auto failed = Writer::create(environment, team, specification, {}, soon());
-  EXPECT_EQ(failed.code(), Code::peer_lost);
-  EXPECT_TRUE(world.series_files().empty());
-  EXPECT_EQ(other.registry().find("eta", -1, 0).code(), Code::not_yet);
-  const auto again = Writer::create(other, team, specification, {}, soon());
-  EXPECT_TRUE(again.ok()) << again.status().text();
-}
-
-// A team of one, in which something happens when it gathers for the second time, and the call then fails.
+// A team of one. When it gathers for the second time, after the announcement, something happens, and the call fails.
 class InterruptedTeam final : public message::Team {
  public:
   explicit InterruptedTeam(std::function<void()> event) : event_(std::move(event)) {}
@@ -242,6 +213,20 @@ class InterruptedTeam final : public message::Team {
   std::function<void()> event_;
   int gathered_ = 0;
 };
+
+// Issue 9, fault 13: nobody could create a series of this name, nor be told that there is none.
+TEST_F(Create, AFailureAfterTheAnnouncementGivesTheNameBack) {
+  InterruptedTeam team([] {});
+  FakeEnvironment environment(world, 0, "ocean");
+  FakeEnvironment other(world, 1, "ocean");
+  const WriterSpecification specification{"eta", COUPLET_DOUBLE, {4}, layout::Box{1, {0}, {4}}};
+  const auto failed = Writer::create(environment, team, specification, {}, soon());
+  EXPECT_EQ(failed.code(), Code::peer_lost);
+  EXPECT_TRUE(world.series_files().empty());
+  EXPECT_EQ(other.registry().find("eta", -1, 0).code(), Code::not_yet);
+  const auto again = Writer::create(other, team, specification, {}, soon());
+  EXPECT_TRUE(again.ok()) << again.status().text();
+}
 
 // Fault: a reader that had opened it in between waited for ever.
 TEST_F(Create, AReaderOfAnAnnouncementThatIsTakenBackIsToldTheEnd) {

@@ -16,13 +16,6 @@ class Counting final : public Listener {
   std::map<wire::TaskMessageKind, int> counts;
 };
 
-template <typename Condition>
-void poll_until(Rank& rank, const Condition& condition) {
-  while (!condition()) {
-    rank.party.engine->poll();
-  }
-}
-
 // Fault: a coupler whose worker had just done the task ended it while it was ending it, if the requester was gone.
 TEST(Coupler, ThatClosesWhileAWorkerHasDoneTheTaskOfALostRequesterEndsItOnce) {
   std::atomic<int> stage{
@@ -69,9 +62,7 @@ TEST(Coupler, TellsAWorkerOnceThatNoTaskComes) {
       Incoming task;
       for (int call = 0; call < 5; ++call) {
         EXPECT_EQ(coupler->next(soon(), task).code(), Code::end);
-        for (const auto until = os::deadline_after(0.05); os::now_ns() < until;) {
-          rank.party.engine->poll();
-        }
+        poll_for(rank, 0.05);
       }
       is_over = true;
       poll_until(rank, [&] { return coupler->close().ok(); });
@@ -82,9 +73,7 @@ TEST(Coupler, TellsAWorkerOnceThatNoTaskComes) {
       hello.numbers = {2};
       ASSERT_TRUE(rank.mailbox.send(1, hello).ok());
       poll_until(rank, [&] { return is_over.load(); });
-      for (const auto until = os::deadline_after(0.05); os::now_ns() < until;) {
-        rank.party.engine->poll();
-      }
+      poll_for(rank, 0.05);
       EXPECT_EQ(counting.counts[wire::TaskMessageKind::end], 1);
       rank.mailbox.forget(space_of("tasks", "t"));
     }

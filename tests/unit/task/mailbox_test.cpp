@@ -39,9 +39,7 @@ TEST(Mailbox, EmptyRequestsToARankThatHasNotOpenedTheTasksAreBounded) {
           while (answers.heard.empty()) {
             rank.party.engine->poll();
           }
-          for (const auto until = os::deadline_after(0.1); os::now_ns() < until;) {
-            rank.party.engine->poll();
-          }
+          poll_for(rank, 0.1);
           EXPECT_EQ(answers.heard.size(), 1U);
           EXPECT_EQ(answers.last.code(), Code::limit);
           EXPECT_EQ(answers.last.text(),
@@ -49,9 +47,7 @@ TEST(Mailbox, EmptyRequestsToARankThatHasNotOpenedTheTasksAreBounded) {
           rank.mailbox.forget(space_of("tasks", "t"));
           is_over = true;
         } else {
-          while (!is_over) {
-            rank.party.engine->poll();
-          }
+          poll_until(rank, [&] { return is_over.load(); });
         }
       },
       fit * Mailbox::kept_message_bytes);
@@ -72,9 +68,7 @@ TEST(Mailbox, ARequestThatWasGivenUpIsNotKept) {
           }
           is_over = true;
         } else {
-          while (!is_over) {
-            rank.party.engine->poll();
-          }
+          poll_until(rank, [&] { return is_over.load(); });
         }
       },
       fit * Mailbox::kept_message_bytes);
@@ -105,9 +99,7 @@ TEST(Mailbox, CallsNoListenerWhileItSends) {
         ASSERT_FINE(rank.mailbox.send(0, of_kind(wire::TaskMessageKind::taken, rank)));
         is_sent = true;
       }
-      while (!is_over) {
-        rank.party.engine->poll();
-      }
+      poll_until(rank, [&] { return is_over.load(); });
     }
   });
 }
@@ -126,9 +118,7 @@ TEST(Mailbox, ARequestThatIsTooLargeIsRefusedByItsRequester) {
           << status.text();
       is_done = true;
     } else {
-      while (!is_done) {
-        rank.party.engine->poll();
-      }
+      poll_until(rank, [&] { return is_done.load(); });
     }
   });
 }

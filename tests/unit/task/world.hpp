@@ -126,6 +126,16 @@ inline std::unique_ptr<Worker> open_worker(Rank& rank, WorkerOptions options = {
   return std::move(made).value();
 }
 
+template <typename Condition>
+void poll_until(Rank& rank, const Condition& condition) {
+  while (!condition()) {
+    rank.party.engine->poll();
+  }
+}
+inline void poll_for(Rank& rank, double seconds) {
+  poll_until(rank, [until_ns = os::deadline_after(seconds)] { return os::now_ns() >= until_ns; });
+}
+
 // Returns a message for the tasks "t", for a rank that says only what the test says.
 inline wire::TaskMessage of_kind(wire::TaskMessageKind kind, Rank& rank) {
   wire::TaskMessage message;
