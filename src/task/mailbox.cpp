@@ -126,6 +126,10 @@ Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
                                  static_cast<std::int32_t>(target), 0);
 }
 
+std::uint64_t unsent_bytes(Environment& environment, channel::PeerId target) {
+  return message::unsent_bytes(environment.messenger(), target, mailbox_context);
+}
+
 Status Mailbox::listen(std::uint64_t space, Listener& listener) {
   if (!listeners_.emplace(space, &listener).second) {
     return Code::exists;

@@ -13,6 +13,8 @@ using wire::TaskMessageKind;
 namespace {
 
 constexpr std::int32_t wait_for_room = 1;  // used in TaskMessage::code of a submit
+// While requests that were given up take more memory than this, since their coupler makes no call, the next one waits.
+constexpr std::uint64_t most_given_up_bytes = std::uint64_t{1} << 20;
 
 }  // namespace
 
@@ -66,7 +68,20 @@ Status Requester::wait_until(const std::function<bool()>& done, std::uint64_t de
 
 // Offers the task until the coupler has taken it, has refused it, or is gone (then task.done is set, and not taken).
 Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t deadline_ns) {
+  const auto untaken = [&] {
+    return fail(
+        Code::timeout,
+        "tasks '{}': {} has not taken the request in time; it must open tasks of this name, and call next or run",
+        name_, mailbox_.environment().peer_name(task.coupler));
+  };
+  const auto has_room = [&] {
+    return task.done || unsent_bytes(mailbox_.environment(), task.coupler) <= most_given_up_bytes;
+  };
+  if (const Status waited = wait_until(has_room, deadline_ns, "a coupler"); !waited.ok() || task.done) {
+    return waited.code() == Code::timeout ? untaken() : waited;
+  }
   COUPLET_TRY(mailbox_.send(task.coupler, message));
+  task.sent = true;
   const auto answered = [&task, patient = message.code == wait_for_room] {
     return task.taken || task.done || (task.parked && !patient);
   };
@@ -83,10 +98,7 @@ Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t de
     return Code::full;
   }
   if (waited.code() == Code::timeout) {
-    return fail(
-        Code::timeout,
-        "tasks '{}': {} has not taken the request in time; it must open tasks of this name, and call next or run",
-        name_, mailbox_.environment().peer_name(task.coupler));
+    return untaken();
   }
   return waited;
 }
@@ -115,9 +127,9 @@ Status Requester::submit(std::int32_t worker, const Content& content, std::uint6
     constexpr double answer_s = 10;
     const Status offered =
         offer(*made, message, message.code == wait_for_room ? deadline_ns : os::deadline_after(answer_s));
-    const bool again = offered.code() == Code::peer_lost ||
-                       (offered.ok() && made->done && !made->taken && made->status.code() == Code::peer_lost);
     Status objection = offered.ok() && made->done && !made->taken ? made->status : offered;
+    const bool may_be_done = made->sent && mailbox_.is_cut_off(coupler);  // it lives, and cannot answer
+    const bool again = objection.code() == Code::peer_lost && !may_be_done;
     if (again || !objection.ok()) {
       tasks_.erase(message.number);
       if (again && attempt <= couplers_.size()) {

@@ -20,6 +20,7 @@ struct Task {
   Requester* owner = nullptr;
   std::uint64_t number = 0;
   channel::PeerId coupler = 0;
+  bool sent = false;
   bool taken = false;   // the coupler has taken it
   bool parked = false;  // the coupler's queue is full; it will take the request later
   bool done = false;

@@ -1,0 +1,89 @@
+// What a requester keeps and does if its coupler does not answer.
+#include "task/requester.hpp"
+
+#include <thread>
+
+#include "world.hpp"
+
+namespace couplet::task {
+namespace {
+
+class CountedRequests final : public Listener {
+ public:
+  void message(channel::PeerId /*source*/, wire::TaskMessage message) override {
+    count += message.kind == wire::TaskMessageKind::submit ? 1 : 0;
+  }
+  void lost(channel::PeerId /*peer*/, const Status& /*why*/) override {}
+  int count = 0;
+};
+
+// Fault: the requester kept a copy of each request that it had given up until the coupler made a call.
+TEST(Tasks, RequestsThatWereGivenUpTakeABoundedAmountOfMemory) {
+  std::atomic<bool> given_up{false};
+  std::atomic<int> done{0};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      const std::vector<std::byte> large(3 << 20);
+      const Content content{.payload = large.data(), .count = large.size()};
+      for (int count = 0; count < 10; ++count) {
+        const Status status = tasks->submit(any_worker, content, os::deadline_after(0.05), nullptr);
+        EXPECT_EQ(status.code(), Code::timeout);
+        EXPECT_NE(status.text().find("rank 1 has not taken the request"), std::string::npos) << status.text();
+        EXPECT_LT(unsent_bytes(rank.environment, 1), 4U << 20U);
+      }
+      given_up = true;
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, content, soon(), &task));
+      ASSERT_FINE(tasks->wait(&task, soon()));
+      ASSERT_FINE(tasks->close());
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      while (!given_up) {
+        std::this_thread::yield();  // makes no call
+      }
+      ASSERT_FINE(coupler->run(soon()));
+    } else {
+      auto worker = open_worker(rank);
+      Incoming task;
+      while (worker->next({}, soon(), task).ok()) {
+        ++done;
+        ASSERT_FINE(worker->complete({}));
+      }
+    }
+  });
+  EXPECT_EQ(done, 1);
+}
+
+// Fault: the request was offered to another coupler, although the first one may have given it out.
+TEST(Tasks, ARequestThatACouplerMayHaveTakenIsNotOfferedToAnother) {
+  std::atomic<bool> is_over{false};
+  run_programs({{"sim", 1}, {"coupler", 2}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      const Status status = tasks->submit(any_worker, {}, soon(), nullptr);
+      EXPECT_EQ(status.code(), Code::peer_lost);
+      EXPECT_NE(status.text().find("rank 1 has sent a task message that cannot"), std::string::npos) << status.text();
+      EXPECT_EQ(tasks->submit(any_worker, {}, os::deadline_after(0.05), nullptr).code(), Code::timeout);
+      is_over = true;
+    } else if (rank.environment.self() == 1) {
+      auto& messenger = *rank.party.messenger;
+      CountedRequests requests;
+      ASSERT_FINE(rank.mailbox.listen(space_of("tasks", "t"), requests));
+      poll_until(rank, [&] { return requests.count > 0; });
+      ASSERT_FINE(messenger.send_internal(messenger.groups().universe(), message::internal_context | 0x7461736B,
+                                          "no message", 0, 0));
+      poll_until(rank, [&] { return is_over.load(); });
+      rank.mailbox.forget(space_of("tasks", "t"));
+    } else {
+      CountedRequests requests;
+      ASSERT_FINE(rank.mailbox.listen(space_of("tasks", "t"), requests));
+      poll_until(rank, [&] { return is_over.load(); });
+      EXPECT_EQ(requests.count, 1);
+      rank.mailbox.forget(space_of("tasks", "t"));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace couplet::task
