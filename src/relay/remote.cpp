@@ -138,32 +138,16 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
 
 // ---- frames ----
 
-void Remote::post(channel::Channel& channel, const wire::FrameHeader& header, std::vector<std::byte> payload) {
-  wire::FrameHeader copy = header;
-  if (channel.try_send(copy, payload)) {
-    return;
-  }
-  posts_.emplace_back();
-  const auto place = std::prev(posts_.end());
-  place->payload = std::move(payload);
-  place->remote = this;
-  place->place = place;
-  place->outgoing.header = header;
-  place->outgoing.payload = place->payload;
-  place->outgoing.owner = &*place;
-  place->outgoing.finished = [](channel::Outgoing& outgoing, const Status&) {
-    const auto* const post = static_cast<Post*>(outgoing.owner);
-    post->remote->posts_.erase(post->place);
-  };
-  channel.send(place->outgoing);
-}
-
 std::byte* Remote::place(channel::Channel& channel, const wire::FrameHeader& header) {
   const auto found = parts_.find(header.context);
   return found == parts_.end() || found->second->channel() != &channel ? nullptr : found->second->place(header);
 }
 
 Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  if (wire::relay_kind_of(header) == wire::RelayKind::unsubscribed) {
+    owed_ends_.confirmed(channel.peer(), header.context);
+    return {};
+  }
   const auto found = parts_.find(header.context);
   if (found == parts_.end()) {
     unplaced(header);
@@ -185,6 +169,7 @@ void Remote::lost(channel::Channel& channel, const Status& why) {
   for (const auto& [number, part] : parts_) {
     part->lost(channel, why);
   }
+  owed_ends_.lost(channel, why);
 }
 
 }  // namespace couplet::relay

@@ -12,6 +12,8 @@
 #include "channel/channel.hpp"
 #include "message/message.hpp"
 #include "relay/local_slots.hpp"
+#include "relay/owed_ends.hpp"
+#include "relay/posts.hpp"
 #include "series/part.hpp"
 #include "wire/relay_messages.hpp"
 
@@ -47,27 +49,24 @@ class Remote {
   void unplaced(const wire::FrameHeader& header);
   void lost(channel::Channel& channel, const Status& why);
 
+  // Tells relays that have come meanwhile which holds have ended. Never blocks. To be called now and then.
+  void send_owed_ends() { owed_ends_.send(); }
+
  private:
   friend class RemotePart;
-  struct Post {  // a frame that is being sent
-    channel::Outgoing outgoing;
-    std::vector<std::byte> payload;
-    Remote* remote = nullptr;
-    std::list<Post>::iterator place;
-  };
 
   // Returns the process that serves this part.
   Result<channel::PeerId> server_of(const universe::SeriesRecord& record, std::size_t part, std::uint64_t deadline_ns);
   [[nodiscard]] std::uint64_t slots_for(const universe::SeriesRecord& record,
                                         const series::PartSelection& selection) const;
-  void post(channel::Channel& channel, const wire::FrameHeader& header, std::vector<std::byte> payload = {});
 
   series::Environment& environment_;
   message::Channels& channels_;
   RemoteOptions options_;
   std::map<std::uint32_t, RemotePart*> parts_;
   std::uint32_t next_number_ = 1;
-  std::list<Post> posts_;
+  Posts posts_;
+  OwedEnds owed_ends_{posts_};
   std::list<FilledSlots::Left> left_;
 };
 

@@ -38,6 +38,25 @@ bool is_given_up(const Line& line, const RemoteOptions& options, series::Environ
   return line.hopeless() || late;
 }
 
+// Waits until a relay has ended the hold. If it does so later, this process is needed for that only if another relay
+// comes: then it tells that one when it makes a call.
+void wait_for_end(OwedEnds& ends, std::uint32_t number, const RemoteOptions& options, series::Environment& environment,
+                  const RemotePart::Source& source) {
+  const auto decided = [&] {
+    ends.send();
+    const auto owed = ends.owed(number);  // all holds of a relay wait together
+    if (!owed || owed->unanswered_ns >= options.patience_ns || !writer_lives(environment, source)) {
+      return true;
+    }
+    const bool another_comes =
+        owed->line.missed_ns() < options.patience_ns || environment.program_alive(source.program).ok();
+    return !another_comes || is_given_up(owed->line, options, environment, source);
+  };
+  if (!decided()) {
+    static_cast<void>(environment.wait(decided, os::never));
+  }
+}
+
 void evict_holders(series::SeriesFile& file) {
   for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
     auto& entry = file.readers()[index];
@@ -91,33 +110,21 @@ RemotePart::RemotePart(Remote& remote, std::uint32_t number, channel::PeerId ser
 }
 
 RemotePart::~RemotePart() {
-  // A process that computes does not hear that its relay was started again. What it then tells the earlier one is lost,
-  // and the hold would stay.
   if (state_ == State::open && holds()) {
+    // A process that computes does not hear that its relay was started again.
     static_cast<void>(remote_.environment_.between_slices());
   }
-  // The hold is given back over the next connection to the relay. Nothing waits for that if it can hold up no writer.
-  const auto another_comes = [this] { return remote_.environment_.program_alive(source_.program).ok(); };
-  if (state_ == State::broken && holds()) {
-    ask();  // the relay may be there, also if no writer is left
-  }
   const bool has_ended = slots_.file().control().published.closed.load(std::memory_order_relaxed) != 0;
-  if (state_ == State::broken && holds() && !has_ended && writer_lives(remote_.environment_, source_)) {
-    static_cast<void>(remote_.environment_.wait(
-        [&] {
-          ask();
-          const bool late = line_.missed_ns() >= remote_.options_.patience_ns && !another_comes();
-          return state_ != State::broken || late ||
-                 is_given_up(line_, remote_.options_, remote_.environment_, source_) ||
-                 !writer_lives(remote_.environment_, source_);
-        },
-        os::never));
-  }
   remote_.parts_.erase(number_);
-  if (line_.channel() != nullptr && state_ != State::refused) {
-    remote_.post(*line_.channel(), header_of(RelayKind::unsubscribe, number_));
-  }
   slots_.leave_to(remote_.left_, number_, line_.channel());
+  if (told_.asked && holds() && (state_ != State::refused || source_.selection.again)) {
+    remote_.owed_ends_.add(line_, number_, source_.selection);
+    if (state_ == State::broken && !has_ended) {
+      wait_for_end(remote_.owed_ends_, number_, remote_.options_, remote_.environment_, source_);
+    }
+  } else if (line_.channel() != nullptr && state_ != State::refused) {
+    remote_.posts_.send(*line_.channel(), header_of(RelayKind::unsubscribe, number_));
+  }
 }
 
 // ---- asking ----
@@ -143,6 +150,7 @@ void RemotePart::ask() {
   if (!line_.connect()) {
     return;
   }
+  told_.asked = true;
   if (state_ == State::broken) {  // the hold is still valid: continue where the lost relay has stopped
     in_step_ = false;
     receiving_ = 0;
@@ -153,7 +161,8 @@ void RemotePart::ask() {
     }
     source_.selection.window = told_.granted - std::min(told_.granted, source_.selection.next);
   }
-  remote_.post(*line_.channel(), header_of(RelayKind::subscribe, number_), wire::encode_subscribe(source_.selection));
+  remote_.posts_.send(*line_.channel(), header_of(RelayKind::subscribe, number_),
+                      wire::encode_subscribe(source_.selection));
 }
 
 void RemotePart::lost(const channel::Channel& channel, const Status& why) {
@@ -252,7 +261,7 @@ void RemotePart::send_credit() {
   told_.granted = limit;
   told_.needed = needed_;
   carried_.tell(share, published());
-  remote_.post(*line_.channel(), header);
+  remote_.posts_.send(*line_.channel(), header);
 }
 
 Status RemotePart::sleep(series::Waiting& waiting, std::uint64_t target) {
@@ -313,8 +322,8 @@ Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std:
       // A relay of an earlier release refuses what it does not know. It serves a subscription without a number.
       source_.selection.reader = 0;
       source_.selection.jumps = false;
-      remote_.post(*line_.channel(), header_of(RelayKind::subscribe, number_),
-                   wire::encode_subscribe(source_.selection));
+      remote_.posts_.send(*line_.channel(), header_of(RelayKind::subscribe, number_),
+                          wire::encode_subscribe(source_.selection));
       return {};
     }
     if (why.code() == Code::evicted) {  // no relay was there when it happened

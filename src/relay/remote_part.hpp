@@ -31,7 +31,7 @@ class RemotePart final : public series::Part {
   RemotePart(Remote& remote, std::uint32_t number, channel::PeerId server, Source source,
              std::unique_ptr<LocalSlots> slots);
   // Unsubscribes. If the relay of a hold is gone, it waits for another one, which ends the hold, as long as a read
-  // does. Without a hub no other one comes: it then waits as long as patience_ns.
+  // does, and all parts of the relay together. Without a hub no other one comes: it then waits as long as patience_ns.
   ~RemotePart() override;
 
   // Sends the request, if this was not done yet, and waits for the answer. If the relay is lost meanwhile, asks another
@@ -84,7 +84,8 @@ class RemotePart final : public series::Part {
   std::uint64_t first_ = 0;
   std::uint64_t known_published_ = 0;
   series::NeededSteps needed_;  // told by the reader
-  struct Told {                 // in the last credit
+  struct Told {                 // a relay
+    bool asked = false;         // it may know of this subscription
     std::uint64_t granted = 0;  // the relay may send ordinals below this
     std::uint64_t jumped = 0;   // and below this, after a jump
     series::NeededSteps needed;

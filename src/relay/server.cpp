@@ -24,14 +24,14 @@ constexpr int turns_each = 4;
 // Number of ticks until files of superseded incarnations, which were still in use, are checked again.
 constexpr unsigned ticks_between_tidying = 10;
 
-// Releases a hold that an earlier relay has taken for this subscription, if it died before it could say so.
+// Releases a hold that an earlier relay has taken for this subscription.
 void release_leftover(series::SeriesFile& file, const series::Owner& owner, std::uint32_t number) {
   for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
     const auto& entry = file.readers()[index];
     const auto seen = series::owner_of(entry);
     const std::uint32_t of = entry.subscription.load(std::memory_order_relaxed);
-    const bool hold = seen.state == wire::ReaderState::opening || seen.state == wire::ReaderState::holding;
-    if (hold && seen.peer == owner.peer && seen.incarnation == owner.incarnation && (of == number || of == 0)) {
+    const bool taken = seen.state != wire::ReaderState::free && seen.state != wire::ReaderState::reserved;
+    if (taken && seen.peer == owner.peer && seen.incarnation == owner.incarnation && (of == number || of == 0)) {
       series::give_up_hold(file, {static_cast<int>(index), seen});
     }
   }
@@ -124,14 +124,13 @@ int Server::poll(int budget) {
 }
 
 int Server::push(Subscription& subscription) {
-  const std::uint64_t steps = subscription.pushed_steps;
-  const std::uint64_t bytes = subscription.pushed_bytes;
+  const Pushed before = subscription.pushed;
   int moved = 0;
   while (moved < turns_each && subscription.push()) {
     ++moved;
   }
-  pushed_steps_ += subscription.pushed_steps - steps;
-  pushed_bytes_ += subscription.pushed_bytes - bytes;
+  pushed_.steps += subscription.pushed.steps - before.steps;
+  pushed_.bytes += subscription.pushed.bytes - before.bytes;
   if (moved == turns_each) {
     activate(subscription);
     // It waits for news, credit, or a free frame.
@@ -317,7 +316,7 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
         known->end();
         retire(*known);
       }
-      return {};
+      return payload.empty() ? Status() : end_hold(channel, header.context, wire::decode_subscribe(payload));
     default:
       return fail(Code::protocol, "kind 0x{:02x}, which no reader sends to a relay", header.kind);
   }
@@ -395,6 +394,20 @@ Status Server::begin(Subscription& subscription, const wire::Subscribe& selectio
                           selection.reader != 0 ? common_steps(readers, selection.reader, *this) : nullptr,
                           selection.jumps ? selection.window : 0);
   }
+  return {};
+}
+
+// Ends a hold that the reader may have had through a relay that was lost.
+Status Server::end_hold(channel::Channel& channel, std::uint32_t number, const Result<wire::Subscribe>& selection) {
+  COUPLET_TRY(selection.status());
+  if (const auto served = serve(selection->file); served.ok()) {
+    release_leftover(*(*served)->file, {.peer = channel.peer(), .incarnation = selection->incarnation}, number);
+  }
+  forget_files();
+  wire::FrameHeader answer;
+  answer.kind = wire::relay_frame_kind(RelayKind::unsubscribed);
+  answer.context = number;
+  posts_.send(channel, answer);
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "base/status.hpp"
 #include "channel/channel.hpp"
 #include "os/descriptor.hpp"
+#include "relay/posts.hpp"
 #include "relay/subscription.hpp"
 #include "series/superseded.hpp"
 
@@ -65,8 +66,7 @@ class Server final : private Activation {
   [[nodiscard]] std::size_t subscriptions() const { return count_ + ending_.size(); }
   // Returns true if every subscriber has been sent all that there is and will be.
   [[nodiscard]] bool told_all() const;
-  [[nodiscard]] std::uint64_t pushed_steps() const { return pushed_steps_; }
-  [[nodiscard]] std::uint64_t pushed_bytes() const { return pushed_bytes_; }
+  [[nodiscard]] const Pushed& pushed() const { return pushed_; }
 
  private:
   // A hold whose connection has failed while its reader may still be alive. It stays valid until the reader continues
@@ -90,6 +90,7 @@ class Server final : private Activation {
   Status begin(Subscription& subscription, const wire::Subscribe& selection);
   Result<std::uint64_t> start(Subscription& subscription, const wire::Subscribe& selection,
                               const std::shared_ptr<ServedFile>& served);
+  Status end_hold(channel::Channel& channel, std::uint32_t number, const Result<wire::Subscribe>& selection);
   Result<std::uint64_t> go_on(Subscription& subscription, const wire::Subscribe& selection,
                               const std::shared_ptr<ServedFile>& served);
   [[nodiscard]] Subscription* find(const channel::Channel& channel, std::uint32_t number) const;
@@ -117,10 +118,10 @@ class Server final : private Activation {
   std::vector<std::unique_ptr<Subscription>> ending_;  // ended, with frames that are being sent
   std::deque<Subscription*> active_;                   // they may have something to send
   std::vector<LeftHold> left_holds_;
+  Posts posts_;
   series::Superseded superseded_;
   unsigned ticks_ = 0;
-  std::uint64_t pushed_steps_ = 0;
-  std::uint64_t pushed_bytes_ = 0;
+  Pushed pushed_;
 };
 
 }  // namespace couplet::relay

@@ -331,7 +331,7 @@ void Subscription::leave_out(Frame& frame, std::uint64_t end, bool torn) {
   const std::uint64_t begin = std::exchange(next_, progress_.needed.first(end));
   offset_ = 0;
   if (next_ >= limit_) {
-    const bool starved = std::exchange(progress_.steps_at_wait, pushed_steps) == pushed_steps;
+    const bool starved = std::exchange(progress_.steps_at_wait, pushed.steps) == pushed.steps;
     if (starved && progress_.jump_window > 0 && begin < progress_.credit) {
       limit_ = next_ + progress_.jump_window;
     }
@@ -367,7 +367,7 @@ void Subscription::push_piece(Frame& frame) {
   }
   const std::uint64_t offset = offset_;
   const std::uint64_t ordinal = next_;
-  pushed_bytes += bytes;
+  pushed.bytes += bytes;
   if (offset + bytes < step_bytes_) {
     offset_ += bytes;
     send(frame, RelayKind::piece, ordinal, offset, 0, bytes);
@@ -375,7 +375,7 @@ void Subscription::push_piece(Frame& frame) {
   }
   offset_ = 0;
   next_ = progress_.needed.first(ordinal + 1);
-  ++pushed_steps;
+  ++pushed.steps;
   const std::uint64_t there = served_->published();
   told_published_ = there;
   const std::uint64_t meanwhile = there - std::min(there, progress_.published_at_begin);

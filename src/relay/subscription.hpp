@@ -29,6 +29,12 @@ class Activation {
   virtual void activate(Subscription& subscription) = 0;
 };
 
+// What was sent to readers.
+struct Pushed {
+  std::uint64_t steps = 0;
+  std::uint64_t bytes = 0;
+};
+
 class Subscription {
  public:
   // Frames that are sent and not yet acknowledged. Their memory is bounded by this number of pieces.
@@ -89,8 +95,7 @@ class Subscription {
   // Returns true if step next() is there and may be sent.
   [[nodiscard]] bool has_step() const;
 
-  std::uint64_t pushed_steps = 0;
-  std::uint64_t pushed_bytes = 0;
+  Pushed pushed;
   // Whether it is in its owner's list of subscriptions that may have something to send.
   bool active = false;
 
@@ -143,7 +148,7 @@ class Subscription {
     series::NeededSteps needed;            // what the reader has said
     std::uint64_t credit = 0;              // the limit that the reader has given; a jump may have moved limit_ on
     std::uint64_t jump_window = 0;
-    std::uint64_t steps_at_wait = UINT64_MAX;  // pushed_steps when a jump last led beyond the credit
+    std::uint64_t steps_at_wait = UINT64_MAX;  // pushed.steps when a jump last led beyond the credit
   };
   Progress progress_;
   std::int64_t step_ = 0;

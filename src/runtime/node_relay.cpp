@@ -37,8 +37,8 @@ NodeRelay::~NodeRelay() {
 int NodeRelay::poll(std::uint64_t /*now_ns*/, int budget) {
   const int work = server_->poll(budget);
   if (work > 0) {
-    counters_.set(Counter::relay_steps_pushed, server_->pushed_steps());
-    counters_.set(Counter::relay_bytes_pushed, server_->pushed_bytes());
+    counters_.set(Counter::relay_steps_pushed, server_->pushed().steps);
+    counters_.set(Counter::relay_bytes_pushed, server_->pushed().bytes);
   }
   return work;
 }

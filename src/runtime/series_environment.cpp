@@ -124,9 +124,15 @@ Result<std::unique_ptr<series::Part>> SeriesEnvironment::open_part(const univers
 }
 
 void SeriesEnvironment::Tidying::tick(std::uint64_t now_ns) {
-  if (environment_.superseded().any_left() && now_ns >= next_ns_) {
-    next_ns_ = now_ns + tidying_interval_ns;
+  if (now_ns < next_ns_) {
+    return;
+  }
+  next_ns_ = now_ns + tidying_interval_ns;
+  if (environment_.superseded().any_left()) {
     series::remove_superseded_again(environment_);
+  }
+  if (environment_.remote_ != nullptr) {
+    environment_.remote_->send_owed_ends();
   }
 }
 

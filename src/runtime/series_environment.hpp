@@ -64,7 +64,8 @@ class SeriesEnvironment final : public series::Environment {
   // Says whether the relay of this node runs, by the lock of its page.
   [[nodiscard]] bool relay_lives() const;
 
-  // Removes slot files that were still in use when they were superseded, now and then.
+  // Now and then removes slot files that were still in use when they were superseded, and tells relays which holds have
+  // ended.
   class Tidying final : public engine::Source {
    public:
     explicit Tidying(SeriesEnvironment& environment) : environment_(environment) {}

@@ -21,6 +21,8 @@ constexpr std::uint64_t min_look_ns = 1'000'000;
 // The time to open all parts of a series, if the timeout of the call is shorter, since relays have to answer. A restart
 // needs no such time: it goes on over several reads.
 constexpr std::uint64_t attach_patience_ns = 4'000'000'000;
+// The time for the hub's answer to a close, even if the deadline has passed.
+constexpr std::uint64_t least_answer_ns = 1'000'000'000;
 // The additional time for which ranks wait for each other after the deadline of open.
 constexpr std::uint64_t agreement_grace_ns = 2'000'000'000;
 
@@ -246,7 +248,8 @@ Status Reader::close(std::uint64_t deadline_ns) {
   next_.reset();
   attachment_.reset();
   remove_superseded(environment_, name_, incarnation_);
-  return environment_.registry().reader_closed(name_, deadline_ns);
+  // The relays of holds may have taken all of the time.
+  return environment_.registry().reader_closed(name_, std::max(deadline_ns, os::now_ns() + least_answer_ns));
 }
 
 }  // namespace couplet::series

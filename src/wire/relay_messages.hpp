@@ -25,12 +25,15 @@ enum class RelayKind : std::uint8_t {
   // Ordinals below `first` may be sent; ordinals below `second` are no longer needed; tag: which of the others the
   // reader wants (WantedSteps).
   credit = 1,
-  unsubscribe = 2,  // the reader has closed
+  // The reader has closed. Payload: none, or Subscribe; a hold that an earlier relay has taken then ends, too, and
+  // `unsubscribed` answers.
+  unsubscribe = 2,
   // Frames from a relay.
-  time = 4,      // sent before the first piece of a step with a time; first: its ordinal; second: the bits of its time
-  accepted = 8,  // payload: Accepted; first: the first ordinal
-  refused = 9,   // payload: a sentence; tag: the status. The subscription has ended
-  piece = 10,    // payload: bytes of a step, in order; first: its ordinal; second: their offset. Further pieces follow
+  time = 4,  // sent before the first piece of a step with a time; first: its ordinal; second: the bits of its time
+  unsubscribed = 5,  // the hold has ended
+  accepted = 8,      // payload: Accepted; first: the first ordinal
+  refused = 9,       // payload: a sentence; tag: the status. The subscription has ended
+  piece = 10,  // payload: bytes of a step, in order; first: its ordinal; second: their offset. Further pieces follow
   // Payload: the last (or only) piece. first: its ordinal; second: the step; tag: the number of newer steps.
   step = 11,
   lost = 12,  // the ordinals [first, second) are gone; tag 1: overwritten while they were sent (torn)
@@ -47,7 +50,7 @@ enum class RelayKind : std::uint8_t {
   return static_cast<RelayKind>(header.kind & 0xF);
 }
 [[nodiscard]] constexpr bool from_reader(RelayKind kind) noexcept {
-  return static_cast<std::uint8_t>(kind) < 8 && kind != RelayKind::time;
+  return static_cast<std::uint8_t>(kind) < 4;
 }
 
 // Which ordinals a reader wants of those that it still needs: all, a share, or one of several.

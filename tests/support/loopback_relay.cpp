@@ -94,7 +94,7 @@ void LoopbackRelay::run() {
       work += channel->poll(64);
     }
     std::erase_if(channels_, [](const auto& channel) { return channel->settled(); });
-    pushed_steps_ = server_->pushed_steps();
+    pushed_steps_ = server_->pushed().steps;
     if (os::now_ns() >= next_tick_ns) {
       server_->tick();
       next_tick_ns = os::now_ns() + tick_ms * 1'000'000;

@@ -28,10 +28,17 @@ class RelayRemote : public ::testing::Test {
     record_.parts = {{0, 0, {{testing_fixture::box_of(0, rows, 0, columns)}}, "series-of-ocean"}};
     reader_.script = [this] { answer(); };
   }
-  // Accepts or refuses a request.
+  // Accepts or refuses a request, and notes the end of a subscription.
   void answer() {
     for (const auto& frame : reader_.relay().take(false)) {
       heard_.push_back(Connection::kind_of(frame));
+      if (heard_.back() == RelayKind::unsubscribe && !frame.payload.empty()) {
+        ended_ = std::move(wire::decode_subscribe(std::as_bytes(std::span(frame.payload)))).value();
+        number_ = frame.header.context;
+        if (confirm_) {
+          reader_.relay().say(RelayKind::unsubscribed, number_);
+        }
+      }
       if (heard_.back() == RelayKind::subscribe) {
         const auto image = std::as_bytes(std::span(frame.payload));
         subscribed_ = std::move(wire::decode_subscribe(image)).value();
@@ -70,6 +77,14 @@ class RelayRemote : public ::testing::Test {
   static std::uint64_t arrived(series::Part& part) {
     return part.file().control().published.published.load(std::memory_order_relaxed);
   }
+  // Gives the reader time to find the relay, and to tell it what it owes.
+  void tell_relay() {
+    for (const std::uint64_t end = os::now_ns() + 50'000'000; os::now_ns() < end;) {
+      reader_.remote->send_owed_ends();
+      reader_.poll();
+      answer();
+    }
+  }
   // Polls for that long.
   static void look_for(series::Part& part, std::uint64_t time_ns) {
     for (const std::uint64_t end = os::now_ns() + time_ns; os::now_ns() < end;) {
@@ -104,6 +119,8 @@ class RelayRemote : public ::testing::Test {
   Elsewhere reader_{world_};
   universe::SeriesRecord record_;
   wire::Subscribe subscribed_;
+  wire::Subscribe ended_;
+  bool confirm_ = true;
   std::uint32_t number_ = 0;
   std::uint64_t first_ = 0;
   std::string refuse_;

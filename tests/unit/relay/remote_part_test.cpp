@@ -31,8 +31,7 @@ TEST_F(RelayRemote, AHoldOfAWriterThatIsGoneIsGivenBackIfARelayIsThere) {
   part.reset();
   reader_.poll();
   answer();
-  EXPECT_EQ(heard_, (std::vector<RelayKind>{RelayKind::subscribe, RelayKind::unsubscribe}));
-  EXPECT_TRUE(subscribed_.again);
+  EXPECT_EQ(heard_, std::vector<RelayKind>{RelayKind::unsubscribe});
 }
 
 // Fault: one rank was told of it, and the others were told that a writer is gone.
@@ -76,6 +75,97 @@ TEST_F(RelayRemote, ClosingAHoldDoesNotWaitIfTheSeriesHasEnded) {
   };
   part.reset();
   EXPECT_EQ(rounds, 0);
+}
+
+// Fault: a relay that died before it had read that a reader has closed left the hold in the writer's slots.
+TEST_F(RelayRemote, EachRelayIsToldThatAHoldHasEndedUntilOneConfirmsIt) {
+  auto part = opened(series::Mode::hold);
+  const std::uint32_t number = number_;
+  confirm_ = false;
+  part.reset();
+  for (int relay = 0; relay < 2; ++relay) {
+    reader_.kill_relay();
+    reader_.remote->send_owed_ends();
+    reader_.start_relay();
+    heard_.clear();
+    number_ = 0;
+    tell_relay();
+    tell_relay();
+    EXPECT_EQ(heard_, std::vector<RelayKind>{RelayKind::unsubscribe});
+    EXPECT_EQ(ended_.file, "series-of-ocean");
+    EXPECT_EQ(number_, number);
+  }
+  reader_.relay().say(RelayKind::unsubscribed, number);
+  reader_.poll();
+  reader_.kill_relay();
+  reader_.start_relay();
+  heard_.clear();
+  tell_relay();
+  EXPECT_TRUE(heard_.empty());
+}
+
+// Fault: the relay had taken the hold before it died. Another opening has another number, so the hold stayed.
+TEST_F(RelayRemote, AnOpeningThatIsGivenUpEndsTheHoldThatARelayMayHaveTaken) {
+  reader_.script = [] {};  // no relay answers
+  series::PartSelection wanted;
+  wanted.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
+  wanted.mode = series::Mode::hold;
+  auto part = std::move(reader_.remote->open_part(record_, 0, wanted, soon())).value();
+  EXPECT_EQ(part->finish_opening(os::now_ns() + 1'000'000).code(), Code::timeout);
+  reader_.kill_relay();
+  const std::uint64_t before = os::now_ns();
+  part.reset();
+  EXPECT_LT(os::now_ns() - before, patience_ns);
+  reader_.start_relay();
+  tell_relay();
+  EXPECT_EQ(heard_, std::vector<RelayKind>{RelayKind::unsubscribe});
+}
+
+// Fault: closing took so long for each writer rank.
+TEST_F(RelayRemote, ClosingTheHoldsOfARelayThatIsAwayWaitsOnce) {
+  std::vector<std::unique_ptr<series::Part>> parts;
+  for (int count = 0; count < 8; ++count) {
+    parts.push_back(opened(series::Mode::hold));
+  }
+  reader_.kill_relay();
+  const std::uint64_t before = os::now_ns();
+  parts.clear();
+  const std::uint64_t time_ns = os::now_ns() - before;
+  EXPECT_GE(time_ns, patience_ns);
+  EXPECT_LT(time_ns, 4 * patience_ns);
+  reader_.start_relay();
+  heard_.clear();
+  tell_relay();
+  EXPECT_EQ(heard_, std::vector<RelayKind>(8, RelayKind::unsubscribe));
+}
+
+// A process that makes no call after it has closed cannot tell the relay later. One that is stopped is not waited for
+// for each writer rank.
+TEST_F(RelayRemote, ClosingHoldsWaitsUntilTheNextRelayHasHeardIt) {
+  for (const bool answers : {true, false}) {
+    if (!reader_.there) {
+      reader_.start_relay();
+    }
+    std::vector<std::unique_ptr<series::Part>> parts;
+    for (int count = 0; count < 8; ++count) {
+      parts.push_back(opened(series::Mode::hold));
+    }
+    reader_.kill_relay();
+    reader_.start_relay();
+    heard_.clear();
+    confirm_ = answers;
+    const std::uint64_t before = os::now_ns();
+    parts.clear();
+    const std::uint64_t time_ns = os::now_ns() - before;
+    tell_relay();
+    EXPECT_EQ(heard_, std::vector<RelayKind>(8, RelayKind::unsubscribe));
+    if (answers) {
+      EXPECT_LT(time_ns, patience_ns);
+    } else {
+      EXPECT_GE(time_ns, patience_ns);
+      EXPECT_LT(time_ns, 4 * patience_ns);
+    }
+  }
 }
 
 }  // namespace

@@ -186,6 +186,7 @@ TEST(RelayMessages, KindsSayWhoSendsThem) {
   EXPECT_EQ(relay_frame_kind(RelayKind::time), 0x34);
   EXPECT_FALSE(from_reader(RelayKind::accepted));
   EXPECT_FALSE(from_reader(RelayKind::time));
+  EXPECT_FALSE(from_reader(RelayKind::unsubscribed));
 }
 
 }  // namespace
