@@ -1,6 +1,7 @@
 #include "link/ring.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/assert.hpp"
@@ -10,6 +11,35 @@ namespace {
 
 constexpr std::uint64_t round_up_to_line(std::uint64_t bytes) noexcept {
   return (bytes + wire::cell_bytes - 1) & ~static_cast<std::uint64_t>(wire::cell_bytes - 1);
+}
+
+// Copies a header whose members were set one by one a moment ago. A load that is wider than these stores would wait
+// until they have left the processor's store buffer, so nothing may merge the loads.
+[[gnu::always_inline]] inline void copy_fresh(const wire::FrameHeader& from, wire::FrameHeader& to) noexcept {
+  const auto copy = [](const auto& source, auto& target) {
+    target = source;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  };
+  copy(from.magic, to.magic);
+  copy(from.version, to.version);
+  copy(from.kind, to.kind);
+  copy(from.flags, to.flags);
+  copy(from.sequence, to.sequence);
+  copy(from.payload_bytes, to.payload_bytes);
+  copy(from.check, to.check);
+  copy(from.tag, to.tag);
+  copy(from.context, to.context);
+  copy(from.first, to.first);
+  copy(from.second, to.second);
+}
+
+// Out of line, since it is rare, and what it needs would slow down the caller.
+[[gnu::noinline]] void wake_waiting_writer(os::Bell* bell, const std::atomic<std::uint32_t>& waiting) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with blocked()
+  // The writer clears the word itself, since the room may still be too little for it.
+  if (bell != nullptr && waiting.load(std::memory_order_relaxed) != 0) {
+    bell->ring_if_asleep();
+  }
 }
 
 }  // namespace
@@ -30,7 +60,7 @@ RingLane::RingLane(const LaneTraits& traits, const wire::RingDirection& out, con
 
 // ---- sending -------------------------------------------------------------------------------------------------------
 
-void RingLane::publish(wire::Cell& cell, wire::CellKind kind) noexcept {
+[[gnu::always_inline]] inline void RingLane::publish(wire::Cell& cell, wire::CellKind kind) noexcept {
   cell.control.store(wire::cell_control(out_.position, kind), std::memory_order_release);
   ++out_.position;
   if (bell_ != nullptr) {
@@ -50,7 +80,7 @@ std::int64_t RingLane::push(const wire::FrameHeader& header, std::span<const std
     }
   }
   wire::Cell& cell = out_.ring.cells[out_.position & (out_.ring.cell_count - 1)];
-  cell.header = header;
+  copy_fresh(header, cell.header);
   if (payload.size() == sizeof(std::uint64_t)) {
     std::memcpy(cell.tail.data(), payload.data(), sizeof(std::uint64_t));
   } else if (!payload.empty()) {
@@ -84,7 +114,7 @@ std::int64_t RingLane::push_long(const wire::FrameHeader& header, std::span<cons
     std::memcpy(cell.tail.data(), &place, sizeof place);
     out_.bulk += round_up_to_line(chunk_bytes);
     if (at == 0) {
-      cell.header = header;
+      copy_fresh(header, cell.header);
       at = wire::frame_header_bytes;
       publish(cell, wire::CellKind::long_frame);
     } else {
@@ -206,6 +236,19 @@ bool RingLane::writable() const noexcept {
   const std::uint64_t bulk_limit = out_.ring.reader->bulk.load(std::memory_order_acquire) + out_.ring.bulk_bytes;
   return !failure_.ok() || (cells_used < out_.ring.cell_count - 1 &&
                             (blocked_wanted_ == 0 || chunk_that_fits(blocked_wanted_, bulk_limit) != 0));
+}
+
+// Publishes the progress. The line stays in this process's cache until the writer runs out of room and reads it.
+[[gnu::always_inline]] inline void RingLane::give_back() noexcept {
+  in_.ring.reader->bulk.store(in_.bulk, std::memory_order_release);
+  in_.ring.reader->cells.store(in_.position, std::memory_order_release);
+  // A writer that found no room has at least three quarters of the ring outstanding, so that one of these checks comes
+  // after its own.
+  if (in_.position - in_.told_cells >= in_.ring.cell_count / 4 || in_.bulk - in_.told_bulk >= in_.ring.bulk_bytes / 4) {
+    in_.told_cells = in_.position;
+    in_.told_bulk = in_.bulk;
+    wake_waiting_writer(bell_, in_.ring.writer->waiting);
+  }
 }
 
 int RingLane::poll(FrameReceiver& receiver, int budget) {
@@ -338,21 +381,6 @@ RingLane::Step RingLane::ended() {
     set_failure(fail(Code::end, "{}: shut by the peer", where_));
   }
   return Step::failed;
-}
-
-// Publishes the progress. The line stays in this process's cache until the writer runs out of room and reads it.
-void RingLane::give_back() noexcept {
-  in_.ring.reader->bulk.store(in_.bulk, std::memory_order_release);
-  in_.ring.reader->cells.store(in_.position, std::memory_order_release);
-  // A writer that found no room has at least three quarters of the ring outstanding, so that one of these checks comes
-  // after its own.
-  if (in_.position - in_.told_cells >= in_.ring.cell_count / 4 || in_.bulk - in_.told_bulk >= in_.ring.bulk_bytes / 4) {
-    in_.told_cells = in_.position;
-    in_.told_bulk = in_.bulk;
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with blocked()
-    // The writer clears the word itself, since the room may still be too little for it.
-    if (bell_ != nullptr && in_.ring.writer->waiting.load(std::memory_order_relaxed) != 0) bell_->ring_if_asleep();
-  }
 }
 
 }  // namespace couplet::link

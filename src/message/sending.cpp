@@ -61,7 +61,8 @@ Status misused_send(const Group& group, const void* data, std::uint64_t count, c
 
 }  // namespace
 
-bool Sending::send_at_once(Flow& flow, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes) {
+[[gnu::always_inline]] inline bool Sending::send_eagerly(Flow& flow, std::uint32_t context, std::int32_t tag,
+                                                         std::span<const std::byte> bytes) {
   const std::uint64_t charge = bytes.size() + wire::eager_overhead_bytes;
   if (!flow.fast || bytes.size() > flow.eager_bytes || charge > flow.credit) [[unlikely]] {
     return false;
@@ -82,6 +83,10 @@ bool Sending::send_at_once(Flow& flow, std::uint32_t context, std::int32_t tag, 
   return true;
 }
 
+bool Sending::send_at_once(Flow& flow, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes) {
+  return send_eagerly(flow, context, tag, bytes);
+}
+
 Status Sending::send(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                      std::int32_t tag) {
   const TypeInfo* info = find_type(type);
@@ -97,7 +102,7 @@ Status Sending::send(Group& group, const void* data, std::uint64_t count, couple
   if (flow != nullptr && flow->untold) [[unlikely]] {
     Peers::spoken_to(*flow);
   }
-  if (flow != nullptr && send_at_once(*flow, group.context(), tag, {static_cast<const std::byte*>(data), bytes}))
+  if (flow != nullptr && send_eagerly(*flow, group.context(), tag, {static_cast<const std::byte*>(data), bytes}))
       [[likely]] {
     return {};
   }

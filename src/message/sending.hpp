@@ -46,6 +46,7 @@ class Sending {
                     std::int32_t tag);
   Status isend_items(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                      std::int32_t tag, Request** request);
+  bool send_eagerly(Flow& flow, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes);
   void finish(Request& request);
   void queue_eager(Request& request) noexcept;
   void offer(Request& request) noexcept;
