@@ -286,6 +286,10 @@ class WriterCreation {
   // Checks and chooses everything that this rank can decide alone.
   Status prepare() {
     COUPLET_TRY(check_specification(specification_));
+    if (environment_.registry().news(specification_.name).is_written_here) {
+      return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", specification_.name,
+                  environment_.program(), environment_.self());
+    }
     const SeriesSettings given(environment_, specification_.name);
     std::uint64_t memory_bytes = options_.memory_bytes;
     own_.slots = options_.slots;

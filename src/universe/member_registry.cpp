@@ -215,7 +215,9 @@ Status Member::reader_closed(const std::string& name, std::uint64_t deadline_ns)
 
 SeriesRegistry::News Member::news(const std::string& name) const {
   const auto found = news_.find(name);
-  return found == news_.end() ? News{} : found->second;
+  News news = found == news_.end() ? News{} : found->second;
+  news.is_written_here = account_.is_written(name);
+  return news;
 }
 
 Result<channel::PeerId> Member::relay_of(std::uint16_t node, std::uint64_t deadline_ns) {

@@ -102,6 +102,7 @@ class SeriesRegistry {
     std::int64_t incarnation = -1;
     bool closed = false;
     std::vector<std::string> opened;
+    bool is_written_here = false;  // this process writes it
   };
   [[nodiscard]] virtual News news(const std::string& /*name*/) const { return {}; }
   // Returns the relay that serves the series of `node`, and waits until there is one. Returns unsupported if there will

@@ -27,6 +27,10 @@ class SeriesAccount {
       entry.description = std::move(description);
     }
   }
+  [[nodiscard]] bool is_written(const std::string& name) const {
+    const auto found = entries_.find(name);
+    return found != entries_.end() && found->second.claim.writes;
+  }
   // Notes which incarnation was found. The next opened() means this one.
   void found(const std::string& name, std::uint64_t incarnation, Description description) {
     auto& entry = renew(name, incarnation);

@@ -11,12 +11,22 @@ std::uint64_t linger_ns(double linger_s) noexcept {
   return linger_s > 0 ? static_cast<std::uint64_t>(std::min(linger_s, most_s) * 1e9) : 0;
 }
 
+bool has_part_of(const SeriesRecord& record, channel::PeerId writer) {
+  return std::any_of(record.parts.begin(), record.parts.end(),
+                     [writer](const SeriesPart& part) { return part.writer == writer; });
+}
+
 }  // namespace
 
 Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::shared_ptr<const std::string> description,
                                           const Announcer& announcer) {
   const auto found = entries_.find(record.name);
-  if (found != entries_.end() && !found->second.writers.empty()) {
+  // Those that create the series again do not write it: a process does not create what it writes.
+  const auto may_write = [&](const Entry& entry) {
+    return std::any_of(entry.writers.begin(), entry.writers.end(),
+                       [&](channel::PeerId writer) { return !entry.announcer_gone || !has_part_of(record, writer); });
+  };
+  if (found != entries_.end() && may_write(found->second)) {
     return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
                 found->second.record.program, *found->second.writers.begin());
   }
@@ -34,7 +44,9 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
   entry.description = std::move(description);
   entry.described = entry.announced = true;
   entry.announcer = announcer;
+  entry.announcer_gone = false;
   entry.ended_ns = 0;
+  entry.writers.clear();
   for (const auto& part : record.parts) {
     entry.writers.insert(part.writer);
   }
@@ -274,7 +286,9 @@ std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std:
     for (auto& [program, required] : entry.required) {
       required.openers.gone(peer);
     }
-    if (entry.writers.erase(peer) > 0 && entry.writers.empty()) {
+    const bool wrote = entry.writers.erase(peer) > 0;
+    entry.announcer_gone = entry.announcer_gone || (wrote && entry.announced && entry.announcer.peer == peer);
+    if (wrote && entry.writers.empty()) {
       end(entry, now_ns);
       changes.push_back({name, readers_of(entry)});
     }

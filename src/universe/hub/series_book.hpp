@@ -46,7 +46,7 @@ class SeriesBook {
     bool operator==(const Announcer&) const = default;
   };
   // Stores the record with its incarnation. Returns exists if a live peer still writes this name, and limit if there
-  // are too many series.
+  // are too many series. If the announcer is gone, peers that create the series again do not write it.
   Result<SeriesRecord> announce(const SeriesRecord& record, std::shared_ptr<const std::string> description,
                                 const Announcer& announcer);
   // Returns nullptr if there is no incarnation above newer_than.
@@ -124,6 +124,7 @@ class SeriesBook {
     bool described = true;
     bool announced = false;             // to this hub, which then knows its writers
     Announcer announcer;                // if it was announced to this hub
+    bool announcer_gone = false;        // without having closed: the creation may have failed on the other ranks
     std::set<channel::PeerId> writers;  // those that have not closed
     std::map<channel::PeerId, Reader> readers;
     // Those that have told this hub, which was started again, that they have opened the series, and have closed it

@@ -29,8 +29,11 @@ TEST(SeriesAccount, AReaderThatHasClosedIsStillOneThatHasOpened) {
 // Fault: a hub that was started again did not know it, and a required reader was told that it does not exist.
 TEST(SeriesAccount, ASeriesThatItsWriterHasClosedIsStillDescribed) {
   SeriesAccount account;
+  EXPECT_FALSE(account.is_written("eta"));
   account.writes("eta", 3, text);
+  EXPECT_TRUE(account.is_written("eta"));
   account.closed_writer("eta");
+  EXPECT_FALSE(account.is_written("eta"));
   ASSERT_EQ(account.claims().size(), 1U);
   EXPECT_FALSE(account.claims().front().writes);
   EXPECT_TRUE(account.claims().front().has_record);

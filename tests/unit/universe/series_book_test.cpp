@@ -269,6 +269,19 @@ TEST_F(HubSeries, AClosedSeriesMayBeCreatedAgain) {
   EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).series->incarnation, 1U);
 }
 
+// Fault: the first rank was killed while it created the series, so the creation failed on the second rank. The name
+// stayed taken for as long as that rank lived.
+TEST_F(HubSeries, WritersWhoseFirstRankWasLostMayCreateTheSeriesAgain) {
+  start();
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  world_->cut(ocean0_);
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).code, Code::exists) << "rank 1 may write it";
+  ocean0_ = world_->join("ocean", 0, 2);
+  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0})).code, Code::exists) << "rank 1 may write it";
+  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).series->incarnation, 1U);
+  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).code, Code::exists);
+}
+
 TEST_F(HubSeries, OverWaitsForARequiredReaderThatHasNotCome) {
   start();
   announce(ocean0_, record_of("eta", "ocean", {0, 1}, {"follower"}));
