@@ -190,16 +190,6 @@ bool Courier::is_lost(channel::PeerId peer) const noexcept {
   return flow != nullptr && flow->lost;
 }
 
-std::uint64_t unsent_bytes(const Messenger& messenger, channel::PeerId peer, std::uint32_t context) noexcept {
-  const Flow* const flow = messenger.peers_.find(peer);
-  std::uint64_t bytes = 0;
-  for (const Request* each = flow == nullptr ? nullptr : flow->active.first(); each != nullptr;
-       each = RequestChain::after(*each)) {
-    bytes += each->sending && each->context == context ? each->bytes : 0;
-  }
-  return bytes;
-}
-
 bool Courier::is_connected(channel::PeerId peer) const noexcept {
   const Flow* const flow = messenger_.peers_.find(peer);
   return flow != nullptr && flow->channel != nullptr && !flow->lost;

@@ -91,8 +91,4 @@ class Courier {
   Messenger& messenger_;
 };
 
-// Returns the size of the messages that were sent to the peer in this context and that need memory of this process.
-[[nodiscard]] std::uint64_t unsent_bytes(const Messenger& messenger, channel::PeerId peer,
-                                         std::uint32_t context) noexcept;
-
 }  // namespace couplet::message

@@ -135,7 +135,6 @@ class Messenger {
 
  private:
   friend class Courier;
-  friend std::uint64_t unsent_bytes(const Messenger& messenger, channel::PeerId peer, std::uint32_t context) noexcept;
   friend class Probe;
 
   Channels& channels_;

@@ -62,6 +62,7 @@ void Coupler::accept(channel::PeerId source, TaskMessage message) {
 
 // Only a request that waits can be withdrawn. What a worker or the user's coupler has in hand goes on.
 void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
+  answer(source, TaskMessageKind::heard, number, {});
   std::erase_if(parked_, [&](const auto& one) { return one.first == source && one.second.number == number; });
   for (const auto& [id, entry] : entries_) {
     if (entry.requester == source && entry.number == number &&
@@ -93,6 +94,9 @@ Status Coupler::find_workers(std::int32_t worker) {
   if (was_there || !worker_ranks_.lost.empty()) {
     return fail(Code::peer_lost, "tasks '{}': no group of workers {}is left", name_,
                 worker == any_worker ? std::string() : fmt::format("with id {} ", worker));
+  }
+  if (known.empty()) {
+    return fail(Code::not_found, "tasks '{}': there are no workers, and none are awaited", name_);
   }
   return fail(Code::not_found, "tasks '{}': no workers have the id {}; the ids are: {}", name_, worker,
               fmt::join(known, ", "));
@@ -147,7 +151,10 @@ Coupler::WorkerGroup* Coupler::choose_group() {
     return std::tuple(options_.policy == Policy::round_robin ? std::int64_t{behind} : 0,
                       options_.policy == Policy::round_robin ? std::int64_t{group.worker} : 0, group.idle_since);
   };
-  const auto is_lost = [this](const auto& rank) { return mailbox_.environment().is_lost(rank.first); };
+  const auto is_lost = [this](const auto& rank) {  // also if it is back: it is not in the group before the next hello
+    const Environment& environment = mailbox_.environment();
+    return environment.is_lost(rank.first) || environment.incarnation(rank.first) > rank.second;
+  };
   for (WorkerGroup& group : groups_) {
     const bool idle =
         !group.gone && !group.broken && !group.task && std::none_of(group.ranks.begin(), group.ranks.end(), is_lost);

@@ -126,10 +126,6 @@ Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
                                  static_cast<std::int32_t>(target), 0);
 }
 
-std::uint64_t unsent_bytes(Environment& environment, channel::PeerId target) {
-  return message::unsent_bytes(environment.messenger(), target, mailbox_context);
-}
-
 Status Mailbox::listen(std::uint64_t space, Listener& listener) {
   if (!listeners_.emplace(space, &listener).second) {
     return Code::exists;
@@ -169,8 +165,8 @@ std::set<channel::PeerId> Mailbox::take_ended_workers(std::uint64_t space) {
   return peers;
 }
 
-// Refuses a message for which there is no listener: a late worker group has nothing to do, a request is not taken, an
-// area does not exist.
+// Answers a message for which there is no listener: a late worker group has nothing to do, a request is not taken or is
+// withdrawn, an area does not exist.
 void Mailbox::turn_away(channel::PeerId source, const wire::TaskMessage& message, const Status& why) {
   wire::TaskMessage answer;
   answer.space = message.space;
@@ -183,6 +179,8 @@ void Mailbox::turn_away(channel::PeerId source, const wire::TaskMessage& message
     answer.kind = wire::TaskMessageKind::taken;
     answer.code = static_cast<std::int32_t>(why.code());
     answer.text = why.text();
+  } else if (message.kind == wire::TaskMessageKind::withdraw) {
+    answer.kind = wire::TaskMessageKind::heard;
   } else if (message.kind == wire::TaskMessageKind::ask) {
     answer.kind = wire::TaskMessageKind::unknown;
   } else {
@@ -219,6 +217,9 @@ void Mailbox::keep(channel::PeerId source, wire::TaskMessage message) {
       kept_bytes_ -= is_meant ? cost_of(one.message) : 0;
       return is_meant;
     });
+  }
+  if (message.kind == wire::TaskMessageKind::withdraw) {
+    return turn_away(source, message, {});
   }
   if (!begins(message.kind)) {
     return;
@@ -327,6 +328,7 @@ int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
     if (may_receive()) {
       receive();
     }
+    tell_news();  // before what a later life of that peer has sent
     const std::size_t place = first_complete();
     if (place == arriving_.size()) {
       if (may_receive()) continue;

@@ -155,7 +155,4 @@ class Mailbox final : public engine::Source {
   std::uint64_t next_number_;
 };
 
-// Returns the size of the task messages to that rank that it has not taken, so that they need memory of this process.
-[[nodiscard]] std::uint64_t unsent_bytes(Environment& environment, channel::PeerId target);
-
 }  // namespace couplet::task

@@ -13,7 +13,8 @@ using wire::TaskMessageKind;
 namespace {
 
 constexpr std::int32_t wait_for_room = 1;  // used in TaskMessage::code of a submit
-// While requests that were given up take more memory than this, since their coupler makes no call, the next one waits.
+// So much may be given up before the coupler has heard of it (see Requester::may_ask).
+constexpr std::size_t most_given_up = 8;
 constexpr std::uint64_t most_given_up_bytes = std::uint64_t{1} << 20;
 
 }  // namespace
@@ -66,6 +67,21 @@ Status Requester::wait_until(const std::function<bool()>& done, std::uint64_t de
       done, deadline_ns, [&] { return what; }, nullptr, true);
 }
 
+// A coupler that makes no call leaves messages where they are, and these places are limited. The word that a request is
+// withdrawn, or that the tasks are closed, could then stay in this process: the coupler would not get it before this
+// process makes another call.
+bool Requester::may_ask(channel::PeerId coupler) const {
+  const auto found = given_up_.find(coupler);
+  if (found == given_up_.end()) {
+    return true;
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& [number, size] : found->second) {
+    bytes += size;
+  }
+  return found->second.size() < most_given_up && bytes <= most_given_up_bytes;
+}
+
 // Offers the task until the coupler has taken it, has refused it, or is gone (then task.done is set, and not taken).
 Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t deadline_ns) {
   const auto untaken = [&] {
@@ -74,12 +90,11 @@ Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t de
         "tasks '{}': {} has not taken the request in time; it must open tasks of this name, and call next or run",
         name_, mailbox_.environment().peer_name(task.coupler));
   };
-  const auto has_room = [&] {
-    return task.done || unsent_bytes(mailbox_.environment(), task.coupler) <= most_given_up_bytes;
-  };
+  const auto has_room = [&] { return task.done || may_ask(task.coupler); };
   if (const Status waited = wait_until(has_room, deadline_ns, "a coupler"); !waited.ok() || task.done) {
     return waited.code() == Code::timeout ? untaken() : waited;
   }
+  task.coupler_life = mailbox_.environment().incarnation(task.coupler);
   COUPLET_TRY(mailbox_.send(task.coupler, message));
   task.sent = true;
   const auto answered = [&task, patient = message.code == wait_for_room] {
@@ -93,6 +108,7 @@ Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t de
   withdraw.kind = TaskMessageKind::withdraw;
   withdraw.space = space_;
   withdraw.number = task.number;
+  given_up_[task.coupler][task.number] = message.payload.size();
   static_cast<void>(mailbox_.send(task.coupler, withdraw));
   if (task.parked && (waited.ok() || waited.code() == Code::timeout)) {
     return Code::full;
@@ -230,6 +246,12 @@ Status Requester::close() {
 }
 
 void Requester::message(channel::PeerId source, TaskMessage message) {
+  if (message.kind == TaskMessageKind::heard) {
+    if (const auto coupler = given_up_.find(source); coupler != given_up_.end()) {
+      coupler->second.erase(message.number);
+    }
+    return;
+  }
   const auto found = tasks_.find(message.number);
   if (found == tasks_.end() || found->second->coupler != source || found->second->done) {
     return;
@@ -248,9 +270,14 @@ void Requester::message(channel::PeerId source, TaskMessage message) {
 }
 
 void Requester::lost(channel::PeerId peer, const Status& why) {
+  given_up_.erase(peer);
+  // The news may be of the life before the one that was asked.
+  const auto lives = [&](const Task& task) {
+    return !mailbox_.is_cut_off(peer) && mailbox_.environment().alive(peer, task.coupler_life).ok();
+  };
   std::vector<Task*> concerned;
   for (const auto& [number, task] : tasks_) {
-    if (task->coupler == peer && !task->done) {
+    if (task->coupler == peer && !task->done && !lives(*task)) {
       concerned.push_back(task.get());
     }
   }

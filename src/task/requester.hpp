@@ -21,8 +21,9 @@ struct Task {
   std::uint64_t number = 0;
   channel::PeerId coupler = 0;
   bool sent = false;
-  bool taken = false;   // the coupler has taken it
-  bool parked = false;  // the coupler's queue is full; it will take the request later
+  std::uint16_t coupler_life = 0;  // the incarnation of the coupler that was asked
+  bool taken = false;              // the coupler has taken it
+  bool parked = false;             // the coupler's queue is full; it will take the request later
   bool done = false;
   bool kept = false;  // the caller has a handle
   Status status;
@@ -59,6 +60,7 @@ class Requester final : public Listener {
  private:
   Requester(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers);
   Result<channel::PeerId> choose_coupler();
+  [[nodiscard]] bool may_ask(channel::PeerId coupler) const;
   Status offer(Task& task, const wire::TaskMessage& message, std::uint64_t deadline_ns);
   void conclude(Task& task, Status status);
   Status collect(Task** task);
@@ -70,6 +72,8 @@ class Requester final : public Listener {
   std::vector<channel::PeerId> couplers_;
   std::size_t turn_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Task>> tasks_;
+  // The requests that were given up and of which their coupler has not heard that: number and size.
+  std::map<channel::PeerId, std::map<std::uint64_t, std::uint64_t>> given_up_;
   Status unheard_;  // the first error of a task without a handle
   bool closed_ = false;
 };

@@ -91,8 +91,11 @@ TaskMessage Worker::greeting() {
   hello.number = mailbox_.next_number();
   hello.worker = id_ == any_worker ? program_id : id_;
   for (const std::int32_t rank : ranks_) {
-    const std::int64_t life = mailbox_.environment().incarnation(static_cast<channel::PeerId>(rank));
-    hello.numbers.push_back((life << hello_life_shift) | rank);
+    const auto peer = static_cast<channel::PeerId>(rank);
+    const std::uint16_t life = mailbox_.environment().incarnation(peer);
+    // The ranks of a group meet first after the hello. So of a rank that is lost, the next life is meant.
+    const std::int64_t meant = life + (mailbox_.environment().alive(peer, life).ok() ? 0 : 1);
+    hello.numbers.push_back((meant << hello_life_shift) | rank);
   }
   return hello;
 }
@@ -121,9 +124,11 @@ void Worker::greet(channel::PeerId coupler) {
   }
 }
 
-// Greets the couplers to which no message could be sent, for example because no descriptor was left.
+// Greets the couplers to which no message could be sent, for example because no descriptor was left, or that have to
+// hear of a rank's next life. After another hello, a coupler gives out again what it had given to the group.
 void Worker::greet_again() {
   for (const channel::PeerId coupler : std::exchange(couplers_.untold, {})) {
+    std::erase_if(orders_, [coupler](const Order& order) { return order.coupler == coupler; });
     couplers_.open.erase(coupler);
     greet(coupler);
   }
@@ -148,8 +153,9 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   while (!something()) {
     const std::uint64_t until_ns =
         couplers_.untold.empty() ? deadline_ns : std::min(deadline_ns, os::now_ns() + greeting_interval_ns);
-    Status waited = mailbox_.environment().engine().wait(
-        something, until_ns, [] { return std::string("a task"); }, nullptr, true);
+    const auto more_untold = [this, count = couplers_.untold.size()] { return couplers_.untold.size() > count; };
+    Status waited = mailbox_.environment().engine().wait([&] { return something() || more_untold(); }, until_ns,
+                                                         [] { return std::string("a task"); }, nullptr, true);
     if (!waited.ok() && waited.code() != Code::timeout) {
       return waited;
     }
@@ -397,6 +403,10 @@ void Worker::lost(channel::PeerId peer, const Status& why) {
     couplers_.lost.insert(peer);
   }
   std::erase_if(orders_, [peer](const Order& order) { return order.coupler == peer; });
+  const bool is_in_group = std::find(ranks_.begin(), ranks_.end(), static_cast<std::int32_t>(peer)) != ranks_.end();
+  if (is_in_group && !has_met_ && team_->rank() == 0) {  // a later life of it may be the one that the group meets
+    couplers_.untold.insert(couplers_.open.begin(), couplers_.open.end());
+  }
 }
 
 // A coupler that was started again knows no workers yet, except those that have opened the tasks since.

@@ -35,6 +35,7 @@ enum class TaskMessageKind : std::uint8_t {
   end = 8,        // coupler to worker group: nothing further comes
   goodbye = 9,    // worker group to coupler
   withdraw = 10,  // requester to coupler: withdraw the request if it still waits
+  heard = 11,     // coupler to requester: the withdrawal has come
   // Messages of areas.
   ask = 20,        // opener to owner
   described = 21,  // owner to opener

@@ -168,6 +168,87 @@ TEST(Coupler, LeavesTheTaskToAGroupWhoseRankWasStartedAgainBeforeTheHello) {
   });
 }
 
+// A group that has not met works with the next life of a rank. Its coupler has to know that.
+TEST(Coupler, GivesATaskToAGroupThatMeetsWithTheNextLifeOfARank) {
+  std::atomic<bool> greeted{false};
+  std::atomic<bool> is_back{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      poll_until(rank, [&] { return is_back.load(); });
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      ASSERT_FINE(tasks->wait(&task, soon()));
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      Status status = Code::not_yet;
+      while (status.code() == Code::not_yet) {
+        status = coupler->run(os::deadline_after(0.05));
+        if (greeted) {
+          rank.environment.restarted_ = 3;
+          is_back = true;
+        }
+      }
+      ASSERT_FINE(status);
+    } else {
+      auto worker = open_worker(rank);
+      if (rank.environment.self() == 2) {
+        greeted = true;
+        poll_until(rank, [&] { return is_back.load(); });
+        rank.environment.restarted_ = 3;
+        rank.mailbox.lost(3, fail(Code::peer_lost, "rank 3 was killed"));
+        rank.mailbox.returned(3);
+      }
+      Incoming task;
+      ASSERT_FINE(worker->next({}, soon(), task));
+      ASSERT_FINE(worker->complete({}));
+      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+    }
+  });
+}
+
+// Fault: a group of which a rank was lost got tasks again as soon as that rank was back, although the group does none
+// before all of its ranks have opened the tasks again.
+TEST(Coupler, GivesNoTaskToAGroupWhoseRankHasComeBackAndIsNotInIt) {
+  std::atomic<int> greeted{0};
+  std::atomic<bool> is_back{false};
+  std::atomic<bool> is_over{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}, {"more", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      poll_until(rank, [&] { return is_back.load(); });
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      ASSERT_FINE(tasks->wait(&task, soon()));
+      is_over = true;
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      Status status = Code::not_yet;
+      while (status.code() == Code::not_yet) {
+        status = coupler->run(os::deadline_after(0.05));
+        if (greeted == 3) {
+          rank.environment.restarted_ = 3;
+          is_back = true;
+        }
+      }
+      ASSERT_FINE(status);
+    } else if (program == "work") {  // it has greeted first, so it would get the task
+      auto worker = open_worker(rank);
+      ++greeted;
+      poll_until(rank, [&] { return is_over.load(); });
+    } else {
+      poll_until(rank, [&] { return greeted == 2; });
+      poll_for(rank, 0.1);
+      auto worker = open_worker(rank, {3, 0});
+      ++greeted;
+      Incoming task;
+      ASSERT_FINE(worker->next({}, soon(), task));
+      ASSERT_FINE(worker->complete({}));
+      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+    }
+  });
+}
+
 // Fault: a requester from which nothing comes any longer counted as one that is back, so next() waited for it for ever.
 TEST(Coupler, SaysAgainThatARequesterIsLostThatHasSentNonsense) {
   std::atomic<bool> is_over{false};

@@ -30,7 +30,7 @@ TEST(Tasks, RequestsThatWereGivenUpTakeABoundedAmountOfMemory) {
         const Status status = tasks->submit(any_worker, content, os::deadline_after(0.05), nullptr);
         EXPECT_EQ(status.code(), Code::timeout);
         EXPECT_NE(status.text().find("rank 1 has not taken the request"), std::string::npos) << status.text();
-        EXPECT_LT(unsent_bytes(rank.environment, 1), 4U << 20U);
+        EXPECT_LE(rank.party.messenger->pending(), 4U);  // of it, the first request and the receive of the mailbox
       }
       given_up = true;
       Task* task = nullptr;
@@ -53,6 +53,95 @@ TEST(Tasks, RequestsThatWereGivenUpTakeABoundedAmountOfMemory) {
     }
   });
   EXPECT_EQ(done, 1);
+}
+
+// Fault: of so many requests, those from the 32nd on were done all the same, and a coupler did not hear that the tasks
+// are closed: there was no room for the withdrawals, and the requester made no further call.
+TEST(Tasks, ManyRequestsThatWereGivenUpAreNotDone) {
+  std::atomic<bool> closed{false};
+  std::atomic<bool> ended{false};
+  std::atomic<int> done{0};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
+    const auto wait_for = [](const std::atomic<bool>& what) {
+      while (!what) {
+        std::this_thread::yield();  // makes no call
+      }
+    };
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      for (int count = 0; count < 100; ++count) {
+        EXPECT_EQ(tasks->submit(any_worker, {}, os::deadline_after(0.002), nullptr).code(), Code::timeout);
+      }
+      ASSERT_FINE(tasks->close());
+      closed = true;
+      wait_for(ended);
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      wait_for(closed);
+      EXPECT_TRUE(coupler->run(os::deadline_after(5)).ok());
+      ended = true;
+    } else {
+      auto worker = open_worker(rank);
+      Incoming task;
+      while (worker->next({}, soon(), task).ok()) {
+        ++done;
+        ASSERT_FINE(worker->complete({}));
+      }
+    }
+  });
+  EXPECT_EQ(done, 0);
+}
+
+// A coupler that has not opened the tasks answers, too.
+TEST(Tasks, ACouplerThatHasNotOpenedThemHearsOfWhatWasGivenUp) {
+  std::atomic<bool> is_over{false};
+  run_programs({{"sim", 1}, {"coupler", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      for (int count = 0; count < 20; ++count) {
+        EXPECT_EQ(tasks->submit(any_worker, {}, os::deadline_after(0.002), nullptr).code(), Code::timeout);
+        poll_for(rank, 0.01);
+      }
+      is_over = true;
+    } else {
+      CountedRequests requests;
+      poll_until(rank, [&] { return is_over.load(); });
+      ASSERT_FINE(rank.mailbox.listen(space_of("tasks", "t"), requests));
+      EXPECT_EQ(requests.count, 0);
+      rank.mailbox.forget(space_of("tasks", "t"));
+    }
+  });
+}
+
+// Fault: the task was concluded, and offered again, so that it was done twice.
+TEST(Tasks, NewsOfTheLifeBeforeEndsNoRequestToTheNextOne) {
+  std::atomic<bool> told{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      rank.environment.restarted_ = 1;  // its second life is there
+      Task* task = nullptr;
+      rank.mailbox.lost(1,
+                        fail(Code::peer_lost, "rank 1 is lost"));  // the news of its first life have not been told yet
+      rank.mailbox.returned(1);
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      told = true;
+      EXPECT_TRUE(tasks->wait(&task, soon()).ok());
+      ASSERT_FINE(tasks->close());
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      EXPECT_TRUE(coupler->run(soon()).ok());
+    } else {
+      auto worker = open_worker(rank);
+      Incoming task;
+      int done = 0;
+      while (worker->next({}, soon(), task).ok()) {
+        ++done;
+        ASSERT_FINE(worker->complete({}));
+      }
+      EXPECT_EQ(done, 1);
+    }
+  });
 }
 
 // Fault: the request was offered to another coupler, although the first one may have given it out.
