@@ -251,7 +251,7 @@ class WriterCreation {
                         specification_.name);
       team_.leave(why);
       withdraw();
-      if (incarnation_) {
+      if (announcement_.begun) {
         tell_readers();
       }
       give_back();
@@ -276,8 +276,8 @@ class WriterCreation {
       give_back();
       return status;
     }
-    file_->control().claimed.incarnation.store(*incarnation_, std::memory_order_release);
-    remove_superseded(environment_, record_.name, *incarnation_);
+    file_->control().claimed.incarnation.store(*announcement_.incarnation, std::memory_order_release);
+    remove_superseded(environment_, record_.name, *announcement_.incarnation);
     std::unique_ptr<Writer> writer(new Writer(environment_, std::move(file_), std::move(settings_)));
     writer->team_ = options_.collective && team_.size() > 1 ? &team_ : nullptr;
     return writer;
@@ -499,6 +499,7 @@ class WriterCreation {
   }
 
   Status announce() {
+    announcement_.begun = true;
     Status status;
     std::string answer;
     if (team_.rank() == 0) {
@@ -513,7 +514,7 @@ class WriterCreation {
     Result<std::vector<std::string>> answers = status.ok() ? team_.gather(answer, deadline_ns_) : status;
     if (answers) {
       note_incarnation(answers->front());
-      environment_.registry().writing(record_.name, *incarnation_);
+      environment_.registry().writing(record_.name, *announcement_.incarnation);
       return {};
     }
     withdraw();
@@ -525,13 +526,14 @@ class WriterCreation {
 
   // Withdraws the announcement, if another rank has failed: the name must not stay taken by a series without writers.
   void withdraw() {
-    if (team_.rank() == 0 && incarnation_) {
-      static_cast<void>(environment_.registry().withdraw(record_.name, *incarnation_, os::deadline_after(withdraw_s)));
+    if (team_.rank() == 0 && announcement_.incarnation) {
+      static_cast<void>(
+          environment_.registry().withdraw(record_.name, *announcement_.incarnation, os::deadline_after(withdraw_s)));
     }
   }
 
   void note_incarnation(const std::string& number) {
-    std::from_chars(number.data(), number.data() + number.size(), incarnation_.emplace(0));
+    std::from_chars(number.data(), number.data() + number.size(), announcement_.incarnation.emplace(0));
   }
 
   Environment& environment_;
@@ -540,8 +542,11 @@ class WriterCreation {
   const WriterOptions& options_;
   std::uint64_t deadline_ns_;
   std::uint32_t holders_ = default_holders;
-  std::uint32_t far_entries_ = 0;             // behind those, one for each rank of the job
-  std::optional<std::uint64_t> incarnation_;  // none: not announced
+  std::uint32_t far_entries_ = 0;  // behind those, one for each rank of the job
+  struct {
+    bool begun = false;                        // the first rank may have announced the series
+    std::optional<std::uint64_t> incarnation;  // none: not announced, as far as this rank knows
+  } announcement_;
   Proposal own_;
   universe::SeriesRecord record_;
   Writer::Settings settings_;

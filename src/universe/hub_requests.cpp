@@ -1,6 +1,7 @@
 #include "universe/hub_requests.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace couplet::universe {
 namespace {
@@ -140,7 +141,18 @@ std::vector<RequestId> HubRequests::end_all_kept(const std::string& prefix) {
   return ended;
 }
 
+void HubRequests::give_up(RequestId request) {
+  const auto found = requests_.find(request);
+  if (found != requests_.end() && found->second.description != nullptr) {
+    given_up_.push_back(request);
+  }
+  static_cast<void>(finish(request));
+}
+
 void HubRequests::ask_again() {
+  for (const RequestId request : std::exchange(given_up_, {})) {
+    send_(CancelMessage{request});
+  }
   for (auto& [request, asked] : requests_) {
     if (!asked.reply) {
       ask(request, asked);

@@ -50,7 +50,10 @@ class HubRequests {
   [[nodiscard]] bool has_all_changes() const { return is_answered(changes_.request); }
   // Ends all kept requests whose key begins so and that nobody uses, and returns them, so that the hub can be told.
   std::vector<RequestId> end_all_kept(const std::string& prefix);
-  // The hub is a new one: sends all requests again that are not answered.
+  // Ends the caller's use of a request while the hub is away. If it was an announcement, the hub, which may have taken
+  // it, is told when it is back.
+  void give_up(RequestId request);
+  // The hub is a new one, or is back: sends all requests again that are not answered.
   void ask_again();
   // Sends a description for which the hub has asked.
   void send_record(const std::string& name, std::uint64_t incarnation, const std::string& description);
@@ -74,6 +77,7 @@ class HubRequests {
     std::uint64_t deadline_ns = 0;
   } changes_;
   std::map<RequestId, Request> requests_;
+  std::vector<RequestId> given_up_;          // announcements, of which the hub has to be told
   std::map<std::string, RequestId> shared_;  // by key: requests that have not been answered to anybody yet
 };
 

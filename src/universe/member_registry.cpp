@@ -72,15 +72,16 @@ Result<AnswerMessage> Member::await_answer(RequestId request, std::uint64_t dead
     const bool hub_is_why = status.code() == Code::timeout && !hub_status_.ok();
     return hub_is_why ? fail(Code::timeout, "{}: {}", status.text(), hub_status_.text()) : status;
   }
+  if (!hub_status_.ok() && !requests_.is_answered(request)) {
+    requests_.give_up(request);
+    return hub_status_.within(what);
+  }
   auto reply = requests_.finish(request);
   if (reply) {
     if (reply->code == Code::ok || reply->code == Code::not_yet) {
       return std::move(*reply);
     }
     return Status(reply->code, reply->text);
-  }
-  if (!hub_status_.ok()) {
-    return hub_status_.within(what);
   }
   if (!requests_.is_open(request)) {
     say(CancelMessage{request});

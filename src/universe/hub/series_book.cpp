@@ -21,7 +21,11 @@ bool has_part_of(const SeriesRecord& record, channel::PeerId writer) {
 Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::shared_ptr<const std::string> description,
                                           const Announcer& announcer) {
   const auto found = entries_.find(record.name);
-  // Those that create the series again do not write it: a process does not create what it writes.
+  if (found != entries_.end() && found->second.announced && found->second.announcer == announcer &&
+      found->second.writers.contains(announcer.peer)) {
+    return found->second.record;  // it asks again, since its connection broke before it had the answer
+  }
+  // A rank that takes part in a new creation does not write the old series: WriterCreation::prepare() refuses that.
   const auto may_write = [&](const Entry& entry) {
     return std::any_of(entry.writers.begin(), entry.writers.end(),
                        [&](channel::PeerId writer) { return !entry.announcer_gone || !has_part_of(record, writer); });

@@ -77,5 +77,19 @@ TEST_F(SharedRequests, AQuestionWithoutAKeyIsNotShared) {
   EXPECT_FALSE(requests_.keep(first));
 }
 
+// Fault: a hub that had taken it before it went away kept the name for a series that nobody had made.
+TEST_F(SharedRequests, AnAnnouncementThatWasGivenUpIsCancelledWhenTheHubIsBack) {
+  const RequestId announcement = requests_.next();
+  requests_.begin_announcement(announcement, std::make_shared<const std::string>("the description"));
+  const RequestId question = ask("sky\n");
+  requests_.give_up(announcement);
+  requests_.give_up(question);
+  sent_.clear();
+  requests_.ask_again();
+  requests_.ask_again();
+  ASSERT_EQ(sent_.size(), 1U);
+  EXPECT_EQ(std::get<CancelMessage>(sent_.front()).request, announcement);
+}
+
 }  // namespace
 }  // namespace couplet::universe

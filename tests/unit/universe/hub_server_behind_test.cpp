@@ -111,8 +111,12 @@ TEST_F(ComputingMember, ThatSaysMuchBeforeItReadsTheAnswersGetsThem) {
   HubServerOptions options;
   options.max_behind_bytes = 2000;
   begin(std::move(options));
-  for (int count = 0; count < 40000; ++count) {
-    static_cast<void>(ocean_->registry().reader_closed("nothing", unanswered));
+  // The system keeps the answers as well, and decides how many.
+  for (int round = 0; round < 100 && hub_->times_behind() == 0; ++round) {
+    for (int count = 0; count < 10000; ++count) {
+      static_cast<void>(ocean_->registry().reader_closed("nothing", unanswered));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   ASSERT_TRUE(test::eventually([&] { return hub_->times_behind() > 0; }));
   std::this_thread::sleep_for(std::chrono::seconds(1));  // the hub takes all that it takes

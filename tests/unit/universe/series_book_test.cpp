@@ -269,6 +269,18 @@ TEST_F(HubSeries, AClosedSeriesMayBeCreatedAgain) {
   EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).series->incarnation, 1U);
 }
 
+// Fault: it was told that the series exists, written by itself.
+TEST_F(HubSeries, AnAnnouncementThatComesTwiceIsAnsweredTwice) {
+  start();
+  const std::string description = encode_record(record_of("eta", "ocean", {0, 1}));
+  for (int time = 0; time < 2; ++time) {
+    world_->send(ocean0_, AnnounceMessage{7, {description.size(), 0, description}});
+    const auto answer = world_->last<AnswerMessage>(ocean0_);
+    EXPECT_EQ(answer.code, Code::ok) << answer.text;
+    EXPECT_EQ(answer.series->incarnation, 0U);
+  }
+}
+
 // Fault: the first rank was killed while it created the series, so the creation failed on the second rank. The name
 // stayed taken for as long as that rank lived.
 TEST_F(HubSeries, WritersWhoseFirstRankWasLostMayCreateTheSeriesAgain) {
