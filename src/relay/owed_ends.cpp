@@ -1,44 +1,60 @@
 #include "relay/owed_ends.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "os/clock.hpp"
 
 namespace couplet::relay {
 
-void OwedEnds::add(const Line& line, std::uint32_t number, const wire::Subscribe& selection) {
-  Server& server = servers_.try_emplace(line.server(), line).first->second;
-  server.ends.push_back({number, wire::encode_subscribe(selection), false});
-  tell(posts_, server);
+OwedEnds::Prepared::Prepared(std::uint32_t number, const wire::Subscribe& selection) {
+  end.push_back({number, wire::encode_subscribe(selection), false});
+  server.emplace_back();
+}
+
+void OwedEnds::add(Line&& line, Prepared& prepared) noexcept {
+  auto server = std::find_if(servers_.begin(), servers_.end(),
+                             [&line](const Server& one) { return one.line->server() == line.server(); });
+  if (server == servers_.end()) {
+    prepared.server.front().line.emplace(std::move(line));
+    server = prepared.server.begin();
+    servers_.splice(servers_.end(), prepared.server);
+  }
+  if (server->ends.size() == most_ends) {
+    server->ends.pop_front();
+  }
+  server->ends.splice(server->ends.end(), prepared.end);
 }
 
 void OwedEnds::send() {
-  std::erase_if(servers_, [](const auto& entry) { return entry.second.ends.empty(); });
-  for (auto& [peer, server] : servers_) {
-    tell(posts_, server);
+  servers_.remove_if([](const Server& server) { return server.ends.empty(); });
+  for (Server& server : servers_) {
+    tell(server);
   }
 }
 
-void OwedEnds::tell(Posts& posts, Server& server) {
-  static_cast<void>(server.line.connect());
-  if (server.line.channel() == nullptr) {
+void OwedEnds::tell(Server& server) {
+  static_cast<void>(server.line->connect());
+  if (server.line->channel() == nullptr) {
     return;
   }
   server.unanswered.look(os::now_ns());
   for (End& end : server.ends) {
     if (!end.told) {
-      end.told = true;
       wire::FrameHeader header;
       header.kind = wire::relay_frame_kind(wire::RelayKind::unsubscribe);
       header.context = end.number;
-      posts.send(*server.line.channel(), header, end.selection);
+      posts_.send(*server.line->channel(), header, end.selection);
+      end.told = true;
     }
   }
 }
 
 std::optional<OwedEnds::Owed> OwedEnds::owed(std::uint32_t number) const {
-  for (const auto& [peer, server] : servers_) {
+  for (const Server& server : servers_) {
     for (const End& end : server.ends) {
       if (end.number == number) {
-        return Owed{server.line, server.unanswered.total_ns()};
+        return Owed{*server.line, server.unanswered.total_ns()};
       }
     }
   }
@@ -46,16 +62,18 @@ std::optional<OwedEnds::Owed> OwedEnds::owed(std::uint32_t number) const {
 }
 
 void OwedEnds::confirmed(channel::PeerId server, std::uint32_t number) {
-  if (const auto found = servers_.find(server); found != servers_.end()) {
-    std::erase_if(found->second.ends, [number](const End& end) { return end.number == number; });
-    found->second.unanswered = {};
+  for (Server& one : servers_) {
+    if (one.line->server() == server) {
+      one.ends.remove_if([number](const End& end) { return end.number == number; });
+      one.unanswered = {};
+    }
   }
 }
 
 void OwedEnds::lost(const channel::Channel& channel, const Status& why) {
-  for (auto& [peer, server] : servers_) {
-    if (server.line.channel() == &channel) {
-      server.line.lost(why);
+  for (Server& server : servers_) {
+    if (server.line->channel() == &channel) {
+      server.line->lost(why);
       server.unanswered = {};
       for (End& end : server.ends) {
         end.told = false;

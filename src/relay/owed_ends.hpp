@@ -7,7 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <list>
 #include <optional>
 #include <vector>
 
@@ -20,11 +20,33 @@ namespace couplet::relay {
 
 class OwedEnds {
  public:
+  // For a process that reads what other nodes write for a long time, while their relays never come back.
+  static constexpr std::size_t most_ends = 4096;
+
+  // The end of subscription `number`, which was made with `selection`.
+  struct End {
+    std::uint32_t number = 0;
+    std::vector<std::byte> selection;
+    bool told = false;
+  };
+  // What a hold needs to end, made when it begins: a destructor must not need memory.
+  struct Server {
+    std::optional<Line> line;
+    LookedTime unanswered;
+    std::list<End> ends;
+  };
+  struct Prepared {
+    Prepared(std::uint32_t number, const wire::Subscribe& selection);
+    std::list<End> end;        // one entry
+    std::list<Server> server;  // one entry, for the first end of a relay
+  };
+
   // Outlives the ends.
   explicit OwedEnds(Posts& posts) : posts_(posts) {}
 
-  // Subscription `number`, which was made with `selection`, has ended. line: to its relay.
-  void add(const Line& line, std::uint32_t number, const wire::Subscribe& selection);
+  // The hold has ended. line: to its relay. Afterwards send() tells the relay. If there are too many ends for this
+  // relay, the oldest one is dropped.
+  void add(Line&& line, Prepared& prepared) noexcept;
   // Tells the relays that are there. Never blocks.
   void send();
   struct Owed {
@@ -38,22 +60,10 @@ class OwedEnds {
   void lost(const channel::Channel& channel, const Status& why);
 
  private:
-  struct End {
-    std::uint32_t number = 0;
-    std::vector<std::byte> selection;
-    bool told = false;
-  };
-  struct Server {
-    explicit Server(const Line& its_line) : line(its_line) {}
-    Line line;
-    LookedTime unanswered;
-    std::vector<End> ends;
-  };
-
-  static void tell(Posts& posts, Server& server);
+  void tell(Server& server);
 
   Posts& posts_;
-  std::map<channel::PeerId, Server> servers_;
+  std::list<Server> servers_;
 };
 
 }  // namespace couplet::relay

@@ -132,6 +132,9 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   }
   source.selection.file = described.file;
   source.selection.series = record.name;
+  if (selection.mode == series::Mode::hold) {
+    source.end.emplace(number, source.selection);
+  }
   return std::unique_ptr<series::Part>(
       std::make_unique<RemotePart>(*this, number, *server, std::move(source), std::move(slots_here)));
 }

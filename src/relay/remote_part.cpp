@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "base/swap.hpp"
 #include "base/types.hpp"
@@ -38,8 +40,8 @@ bool is_given_up(const Line& line, const RemoteOptions& options, series::Environ
   return line.hopeless() || late;
 }
 
-// Waits until a relay has ended the hold. If it does so later, this process is needed for that only if another relay
-// comes: then it tells that one when it makes a call.
+// Waits until a relay has confirmed the end, but not longer than a read would wait for a relay. An end that is not
+// confirmed by then is told to the next relay when this process makes a call.
 void wait_for_end(OwedEnds& ends, std::uint32_t number, const RemoteOptions& options, series::Environment& environment,
                   const RemotePart::Source& source) {
   const auto decided = [&] {
@@ -115,15 +117,23 @@ RemotePart::~RemotePart() {
     static_cast<void>(remote_.environment_.between_slices());
   }
   const bool has_ended = slots_.file().control().published.closed.load(std::memory_order_relaxed) != 0;
+  const bool may_hold = told_.asked && holds() && (state_ != State::refused || source_.selection.again);
+  channel::Channel* const channel = line_.channel();
   remote_.parts_.erase(number_);
-  slots_.leave_to(remote_.left_, number_, line_.channel());
-  if (told_.asked && holds() && (state_ != State::refused || source_.selection.again)) {
-    remote_.owed_ends_.add(line_, number_, source_.selection);
-    if (state_ == State::broken && !has_ended) {
-      wait_for_end(remote_.owed_ends_, number_, remote_.options_, remote_.environment_, source_);
+  slots_.leave_to(remote_.left_, number_, channel);
+  if (may_hold) {
+    remote_.owed_ends_.add(std::move(line_), *source_.end);
+  }
+  try {
+    if (may_hold) {
+      remote_.owed_ends_.send();
     }
-  } else if (line_.channel() != nullptr && state_ != State::refused) {
-    remote_.posts_.send(*line_.channel(), header_of(RelayKind::unsubscribe, number_));
+    if (may_hold && state_ == State::broken && !has_ended) {
+      wait_for_end(remote_.owed_ends_, number_, remote_.options_, remote_.environment_, source_);
+    } else if (!may_hold && channel != nullptr && state_ != State::refused) {
+      remote_.posts_.send(*channel, header_of(RelayKind::unsubscribe, number_));
+    }
+  } catch (const std::bad_alloc&) {  // the relay of a hold is told later
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "relay/carried_share.hpp"
 #include "relay/line.hpp"
+#include "relay/owed_ends.hpp"
 #include "relay/remote.hpp"
 #include "series/part.hpp"
 
@@ -27,11 +28,13 @@ class RemotePart final : public series::Part {
     std::string program;                              // the writer's
     std::string title;                                // "series 'eta', slots of writer rank 3"
     std::uint64_t retained = 1;                       // the number of the writer's slots
+    std::optional<OwedEnds::Prepared> end;            // the end of a hold
   };
   RemotePart(Remote& remote, std::uint32_t number, channel::PeerId server, Source source,
              std::unique_ptr<LocalSlots> slots);
-  // Unsubscribes. If the relay of a hold is gone, it waits for another one, which ends the hold, as long as a read
-  // does, and all parts of the relay together. Without a hub no other one comes: it then waits as long as patience_ns.
+  // Unsubscribes. If the relay of a hold is gone, it waits until another one has ended the hold, as long as a read
+  // does; all parts of one relay wait together. Without a hub no other one comes: it then waits as long as patience_ns.
+  // It does not wait if the series has ended, or if the writer is gone.
   ~RemotePart() override;
 
   // Sends the request, if this was not done yet, and waits for the answer. If the relay is lost meanwhile, asks another
@@ -84,7 +87,7 @@ class RemotePart final : public series::Part {
   std::uint64_t first_ = 0;
   std::uint64_t known_published_ = 0;
   series::NeededSteps needed_;  // told by the reader
-  struct Told {                 // a relay
+  struct Told {                 // what a relay was told
     bool asked = false;         // it may know of this subscription
     std::uint64_t granted = 0;  // the relay may send ordinals below this
     std::uint64_t jumped = 0;   // and below this, after a jump

@@ -400,8 +400,14 @@ Status Server::begin(Subscription& subscription, const wire::Subscribe& selectio
 // Ends a hold that the reader may have had through a relay that was lost.
 Status Server::end_hold(channel::Channel& channel, std::uint32_t number, const Result<wire::Subscribe>& selection) {
   COUPLET_TRY(selection.status());
-  if (const auto served = serve(selection->file); served.ok()) {
-    release_leftover(*(*served)->file, {.peer = channel.peer(), .incarnation = selection->incarnation}, number);
+  {
+    const auto served = serve(selection->file);
+    if (!served.ok() && served.code() != Code::not_found) {
+      return {};  // no memory or descriptor, for example: the reader tells the next relay
+    }
+    if (served.ok()) {
+      release_leftover(*(*served)->file, {.peer = channel.peer(), .incarnation = selection->incarnation}, number);
+    }
   }
   forget_files();
   wire::FrameHeader answer;

@@ -143,6 +143,12 @@ Status serve(double join_timeout_s, bool hub_is_up, bool& joined) {
                     runtime::open_connections(*membership, engine, std::move(listener), options, counters));
   COUPLET_TRY_VALUE(const auto relay, runtime::NodeRelay::open(*membership, engine, counters, {}));
   relay::Dispatch dispatch(&relay->server(), nullptr);
+  // Channels end before the objects that take their frames, also if something fails below.
+  struct EndChannels {
+    decltype(connections)& ending;
+    ~EndChannels() { ending.reset(); }
+  };
+  const EndChannels end_channels{connections};
   connections->set_handler(wire::FrameFamily::relay, dispatch);
   membership->on_lost(
       [&](channel::PeerId peer, const Status& why) {
@@ -167,8 +173,6 @@ Status serve(double join_timeout_s, bool hub_is_up, bool& joined) {
   engine.unwatch(stop.descriptor());
   connections->shut(leave_patience_ns, [](engine::PeerPatience&) {});
   Status left = membership->leave(os::deadline_after(leave_timeout_s));
-  // Channels end before the objects that take their frames.
-  connections.reset();
   return waited.ok() ? left : waited;
 }
 

@@ -2,6 +2,7 @@
 #include "relay/server.hpp"
 
 #include <algorithm>
+#include <fstream>
 
 #include "os/clock.hpp"
 #include "series/hold.hpp"
@@ -531,6 +532,19 @@ TEST_F(RelayServer, TheEndOfAHoldIsConfirmedIfNothingIsLeftOfIt) {
   reader.say(RelayKind::unsubscribe, 7, 0, 0, 0, nonsense);
   settle();
   EXPECT_NE(reader.failure().find("3 bytes"), std::string::npos) << reader.failure();
+}
+
+// Fault: the relay confirmed the end of a hold in a file that it could not open, and the hold stayed.
+TEST_F(RelayServer, TheEndOfAHoldIsNotConfirmedIfItsFileCannotBeOpened) {
+  const auto writer = create(4);
+  auto wanted = subscribe_of(series::Mode::hold);
+  wanted.file = "no-series";
+  std::ofstream(world.directory() + "/no-series") << "something else";
+  Connection& reader = connect();
+  reader.say(RelayKind::unsubscribe, 5, 0, 0, 0, wire::encode_subscribe(wanted));
+  settle();
+  EXPECT_TRUE(reader.take().empty());
+  EXPECT_EQ(reader.failure(), "");
 }
 
 TEST_F(RelayServer, FramesOfASubscriptionThatIsOverAreIgnored) {
