@@ -56,7 +56,8 @@ COUPLET_API couplet_status couplet_tasks_close(couplet_tasks* tasks);
  * COUPLET_FULL: the coupler's queue is full, and stayed full within the timeout.
  * COUPLET_ERROR_TIMEOUT: the coupler makes no call, or has not opened tasks of that name; the text names it.
  * COUPLET_ERROR_NOT_FOUND: no workers have this id.
- * COUPLET_ERROR_PEER_LOST: the coupler has died or left.
+ * COUPLET_ERROR_PEER_LOST: no coupler is left; or all workers with this id are lost or have closed; or the connection
+ * to the coupler failed while it had the request, which may then be done or not.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait, and the task was not submitted. */
 COUPLET_API couplet_status couplet_tasks_submit(couplet_tasks* tasks, int32_t worker, const int64_t* parameters,
                                                 int32_t parameter_count, const void* payload, uint64_t payload_count,

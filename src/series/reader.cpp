@@ -456,7 +456,8 @@ Status Reader::nothing_left(const Plan& plan, std::uint64_t deadline_ns) {
     return gone->part->alive().within(
         fmt::format("series '{}': no more than {} can be read", name_, counted(selection_.next(), "step")));
   }
-  return fail(Code::peer_lost, "series '{}': a writer of another reader rank, or its relay, is gone, {}", name_,
+  return fail(Code::peer_lost,
+              "series '{}': a writer that another rank of this reader reads, or its relay, is gone, {}", name_,
               counted(selection_.next(), "step was published", "steps were published"));
 }
 

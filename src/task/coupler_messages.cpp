@@ -91,9 +91,13 @@ Status Coupler::find_workers(std::int32_t worker) {
     was_there = was_there || meant;
     known.insert(group.worker);
   }
-  if (was_there || !worker_ranks_.lost.empty()) {
-    return fail(Code::peer_lost, "tasks '{}': no group of workers {}is left", name_,
-                worker == any_worker ? std::string() : fmt::format("with id {} ", worker));
+  const std::string with_id = worker == any_worker ? std::string() : fmt::format(" with id {}", worker);
+  if (was_there) {
+    return fail(Code::peer_lost, "tasks '{}': no group of workers{} is left", name_, with_id);
+  }
+  if (!worker_ranks_.lost.empty()) {
+    return fail(Code::peer_lost, "tasks '{}': no group of workers{} is there; ranks are lost that may have been in one",
+                name_, with_id);
   }
   if (known.empty()) {
     return fail(Code::not_found, "tasks '{}': there are no workers, and none are awaited", name_);

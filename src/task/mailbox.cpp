@@ -224,6 +224,13 @@ void Mailbox::keep(channel::PeerId source, wire::TaskMessage message) {
   if (!begins(message.kind)) {
     return;
   }
+  if (says_of_itself(message.kind) && kept != kept_.end()) {  // it replaces what the sender has said before
+    std::erase_if(kept->second, [&](const Kept& one) {
+      const bool is_older = one.source == source && one.message.kind == message.kind;
+      kept_bytes_ -= is_older ? cost_of(one.message) : 0;
+      return is_older;
+    });
+  }
   const std::uint64_t cost = cost_of(message);
   if (kept_bytes_ + cost > max_kept_bytes_ && !says_of_itself(message.kind)) {
     return turn_away(source, message,

@@ -3,7 +3,8 @@
 // message in a context of the library), layout and os. This file is the mailbox of a process: each peer sends its
 // messages to it, and it hands each one to the listener of its space.
 // Invariants: messages of one sender keep their order; a message that has no listener yet is kept until it has one;
-// messages are handled only in the calls of the process, and never in the middle of a send; nothing here blocks; no
+// messages are handled only in the calls of the process, and never in the middle of a send, except for those that the
+// process sends to itself; nothing here blocks; no
 // message is dropped silently while its sender waits for an answer; a message that does not come to its end holds up
 // only what its sender sends after it.
 // Tests: tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decisions: docs/decisions/0007, 0049.

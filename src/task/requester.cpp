@@ -45,15 +45,22 @@ Requester::~Requester() {
 
 // One that was started again may not have been heard of yet, if this process has made no call since.
 Result<channel::PeerId> Requester::choose_coupler() {
+  std::optional<channel::PeerId> cut_off;  // a send says what is wrong with it
   for (std::size_t tried = 0; tried < 2 * couplers_.size(); ++tried) {
     if (tried == couplers_.size()) {
       mailbox_.environment().engine().look_at_all();
     }
     const channel::PeerId coupler = couplers_[turn_++ % couplers_.size()];
-    const bool is_last = tried + 1 == 2 * couplers_.size();  // then the send says what is wrong with it
-    if (!mailbox_.environment().gone(coupler) && (is_last || !mailbox_.is_cut_off(coupler))) {
+    if (mailbox_.environment().gone(coupler)) {
+      continue;
+    }
+    if (!mailbox_.is_cut_off(coupler)) {
       return coupler;
     }
+    cut_off = coupler;
+  }
+  if (cut_off) {
+    return *cut_off;
   }
   return fail(Code::peer_lost, "tasks '{}': no coupler is left, {} was the last", name_,
               mailbox_.environment().peer_name(couplers_.back()));
@@ -67,8 +74,8 @@ Status Requester::wait_until(const std::function<bool()>& done, std::uint64_t de
       done, deadline_ns, [&] { return what; }, nullptr, true);
 }
 
-// A coupler that makes no call leaves messages where they are, and these places are limited. The word that a request is
-// withdrawn, or that the tasks are closed, could then stay in this process: the coupler would not get it before this
+// A coupler that makes no call leaves messages where they are, and these places are limited. The message that a request
+// is withdrawn, or that the tasks are closed, could then stay in this process: the coupler would not get it before this
 // process makes another call.
 bool Requester::may_ask(channel::PeerId coupler) const {
   const auto found = given_up_.find(coupler);
@@ -76,10 +83,33 @@ bool Requester::may_ask(channel::PeerId coupler) const {
     return true;
   }
   std::uint64_t bytes = 0;
-  for (const auto& [number, size] : found->second) {
-    bytes += size;
+  for (const auto& [number, given_up] : found->second) {
+    bytes += given_up.bytes;
   }
   return found->second.size() < most_given_up && bytes <= most_given_up_bytes;
+}
+
+// Tells the coupler what was given up, unless that was done before. A send can fail, for example if there is no memory.
+void Requester::withdraw(channel::PeerId coupler) {
+  const auto found = given_up_.find(coupler);
+  if (found == given_up_.end()) {
+    return;
+  }
+  std::vector<std::uint64_t> untold;
+  for (auto& [number, given_up] : found->second) {
+    if (!std::exchange(given_up.told, true)) {
+      untold.push_back(number);
+    }
+  }
+  for (const std::uint64_t number : untold) {
+    TaskMessage message;
+    message.kind = TaskMessageKind::withdraw;
+    message.space = space_;
+    message.number = number;
+    if (!mailbox_.send(coupler, message).ok()) {  // if the coupler is this process, the answer has come by now
+      given_up_[coupler][number].told = false;
+    }
+  }
 }
 
 // Offers the task until the coupler has taken it, has refused it, or is gone (then task.done is set, and not taken).
@@ -90,11 +120,13 @@ Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t de
         "tasks '{}': {} has not taken the request in time; it must open tasks of this name, and call next or run",
         name_, mailbox_.environment().peer_name(task.coupler));
   };
+  task.coupler_life = mailbox_.environment().incarnation(task.coupler);
+  withdraw(task.coupler);
   const auto has_room = [&] { return task.done || may_ask(task.coupler); };
   if (const Status waited = wait_until(has_room, deadline_ns, "a coupler"); !waited.ok() || task.done) {
     return waited.code() == Code::timeout ? untaken() : waited;
   }
-  task.coupler_life = mailbox_.environment().incarnation(task.coupler);
+  task.coupler_life = mailbox_.environment().incarnation(task.coupler);  // it may have been started again meanwhile
   COUPLET_TRY(mailbox_.send(task.coupler, message));
   task.sent = true;
   const auto answered = [&task, patient = message.code == wait_for_room] {
@@ -104,12 +136,8 @@ Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t de
   if (waited.ok() && (task.taken || task.done)) {
     return {};
   }
-  TaskMessage withdraw;
-  withdraw.kind = TaskMessageKind::withdraw;
-  withdraw.space = space_;
-  withdraw.number = task.number;
-  given_up_[task.coupler][task.number] = message.payload.size();
-  static_cast<void>(mailbox_.send(task.coupler, withdraw));
+  given_up_[task.coupler][task.number].bytes = message.payload.size();
+  withdraw(task.coupler);
   if (task.parked && (waited.ok() || waited.code() == Code::timeout)) {
     return Code::full;
   }
@@ -131,6 +159,9 @@ Status Requester::submit(std::int32_t worker, const Content& content, std::uint6
   message.source = static_cast<std::int32_t>(mailbox_.environment().self());
   message.code = deadline_ns > os::now_ns() ? wait_for_room : 0;
   set_content(message, content);
+  // A coupler that is asked not to wait for room still needs some time to answer.
+  constexpr double answer_s = 10;
+  const std::uint64_t until_ns = message.code == wait_for_room ? deadline_ns : os::deadline_after(answer_s);
   for (std::size_t attempt = 1;; ++attempt) {
     COUPLET_TRY_VALUE(const channel::PeerId coupler, choose_coupler());
     message.number = mailbox_.next_number();
@@ -139,10 +170,7 @@ Status Requester::submit(std::int32_t worker, const Content& content, std::uint6
     made->number = message.number;
     made->coupler = coupler;
     made->kept = true;
-    // A coupler that is asked not to wait for room still needs some time to answer.
-    constexpr double answer_s = 10;
-    const Status offered =
-        offer(*made, message, message.code == wait_for_room ? deadline_ns : os::deadline_after(answer_s));
+    const Status offered = offer(*made, message, until_ns);
     Status objection = offered.ok() && made->done && !made->taken ? made->status : offered;
     const bool may_be_done = made->sent && mailbox_.is_cut_off(coupler);  // it lives, and cannot answer
     const bool again = objection.code() == Code::peer_lost && !may_be_done;

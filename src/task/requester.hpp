@@ -39,7 +39,8 @@ class Requester final : public Listener {
 
   // Submits a request. Blocks until a coupler has taken it; the content may then be changed. `task` may be nullptr:
   // close() then returns the error. Returns full if the coupler's queue stays full until the deadline; timeout, which
-  // names the coupler, if it does not answer; peer_lost if no coupler is left; or the coupler's refusal.
+  // names the coupler, if it does not answer; peer_lost if no coupler is left, or if the connection to a coupler failed
+  // while it had the request, which may then be done or not; or the coupler's refusal.
   Status submit(std::int32_t worker, const Content& content, std::uint64_t deadline_ns, Task** task);
   // Waits and returns how the task ended. *task becomes nullptr unless the answer is timeout, or not_yet after an
   // interrupt.
@@ -60,7 +61,12 @@ class Requester final : public Listener {
  private:
   Requester(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers);
   Result<channel::PeerId> choose_coupler();
+  struct GivenUp {
+    std::uint64_t bytes = 0;
+    bool told = false;
+  };
   [[nodiscard]] bool may_ask(channel::PeerId coupler) const;
+  void withdraw(channel::PeerId coupler);
   Status offer(Task& task, const wire::TaskMessage& message, std::uint64_t deadline_ns);
   void conclude(Task& task, Status status);
   Status collect(Task** task);
@@ -72,8 +78,8 @@ class Requester final : public Listener {
   std::vector<channel::PeerId> couplers_;
   std::size_t turn_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Task>> tasks_;
-  // The requests that were given up and of which their coupler has not heard that: number and size.
-  std::map<channel::PeerId, std::map<std::uint64_t, std::uint64_t>> given_up_;
+  // The requests that were given up and of which their coupler has not heard that, by coupler and number.
+  std::map<channel::PeerId, std::map<std::uint64_t, GivenUp>> given_up_;
   Status unheard_;  // the first error of a task without a handle
   bool closed_ = false;
 };

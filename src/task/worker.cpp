@@ -93,7 +93,7 @@ TaskMessage Worker::greeting() {
   for (const std::int32_t rank : ranks_) {
     const auto peer = static_cast<channel::PeerId>(rank);
     const std::uint16_t life = mailbox_.environment().incarnation(peer);
-    // The ranks of a group meet first after the hello. So of a rank that is lost, the next life is meant.
+    // The ranks first meet after the hello, so for a rank that is gone the hello names its next incarnation.
     const std::int64_t meant = life + (mailbox_.environment().alive(peer, life).ok() ? 0 : 1);
     hello.numbers.push_back((meant << hello_life_shift) | rank);
   }
@@ -146,8 +146,8 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
     mailbox_.environment().engine().look_at_all();
   }
   greet_again();
-  for (const std::int32_t rank : ranks_) {
-    static_cast<void>(mailbox_.environment().gone(static_cast<channel::PeerId>(rank)));  // it may be back
+  for (const std::int32_t rank : ranks_) {  // asks the hub whether a lost rank is back
+    static_cast<void>(mailbox_.environment().gone(static_cast<channel::PeerId>(rank)));
   }
   const auto something = [this] { return !orders_.empty() || couplers_.open.empty() || !group_failure().ok(); };
   while (!something()) {
@@ -183,7 +183,7 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
 }
 
 // Returns why the group's next call would fail, if that is known: it has lost a rank, or a rank has closed. The team
-// may hear later than the membership that a rank is back. That matters only before the ranks have met.
+// may hear later than the membership that a rank is back, so before the ranks have met, the membership is asked, too.
 Status Worker::group_failure() const {
   if (team_->size() == 1) {
     return {};

@@ -74,6 +74,30 @@ TEST(Mailbox, ARequestThatWasGivenUpIsNotKept) {
       fit * Mailbox::kept_message_bytes);
 }
 
+// Fault: a requester that opened and closed the tasks again and again filled the memory of a coupler that had not
+// opened them.
+TEST(Mailbox, OfWhatARankSaysOfItselfOnlyTheNewestIsKept) {
+  constexpr int times = 50;
+  std::atomic<bool> is_over{false};
+  run_programs({{"sim", 1}, {"coupler", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      for (int time = 0; time < times; ++time) {
+        ASSERT_FINE(rank.mailbox.send(1, of_kind(wire::TaskMessageKind::submit, rank)));
+        ASSERT_FINE(rank.mailbox.send(1, of_kind(wire::TaskMessageKind::closed, rank)));
+        poll_for(rank, 0.002);
+      }
+      poll_for(rank, 0.1);
+      is_over = true;
+    } else {
+      poll_until(rank, [&] { return is_over.load(); });
+      Heard heard;
+      ASSERT_TRUE(rank.mailbox.listen(space_of("tasks", "t"), heard).ok());
+      EXPECT_EQ(heard.heard.size(), times + 1U);
+      rank.mailbox.forget(space_of("tasks", "t"));
+    }
+  });
+}
+
 // Fault: a listener got messages in the middle of its own call, which sent to a rank that is gone.
 TEST(Mailbox, CallsNoListenerWhileItSends) {
   std::atomic<bool> is_sent{false};
