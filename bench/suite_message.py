@@ -62,6 +62,11 @@ class MessageVariants:
         return [name for name in dict.fromkeys(names) if name in self.cases or name in cases]
 
 
+def restarts(case: str) -> int:
+    """How often bench/against starts the programs. It takes one ratio from each start."""
+    return 1 if case.endswith("peers") or case.startswith(("file", "hybrid")) else 12
+
+
 def numbers(text: str) -> list[int]:
     counts = [int(word) for word in text.split(",")]
     if any(count not in (1, *COUNTS) for count in counts):

@@ -17,7 +17,11 @@ from common.suite import run_suite
 COMMANDS = {"put": ("W", 0), "claim": ("C", 0), "newest": ("N", 0)}
 COMMANDS |= {f"read/k={count}": ("R", count) for count in (1, 8, 64, 128)}
 CASES = list(COMMANDS)
-RESTARTS = 12  # bench/against starts the programs so often, and takes one ratio for each start
+
+
+def restarts(case: str) -> int:
+    """How often bench/against starts the programs. It takes one ratio from each start."""
+    return 12
 
 
 def missing(build: Path, _case: str) -> Path | None:

@@ -155,8 +155,8 @@ def compare_restarted(
     suite: str, case: str, builds: dict[str, Path], pairs: int, restarts: int, sample_s: float
 ) -> tuple[dict[str, list[Sample]], list[float]]:
     """Compares programs that are started anew `restarts` times, in turn in the other order. Returns one ratio for each
-    start: the speed of memory depends on the pages that a process got, so that two starts of one build may differ by
-    a third, however often they are compared.
+    start: the speed of memory depends on the pages that a process got, so that two starts of one build may differ, by
+    a third in what they copy and by 3 % in a short message, however often they are compared.
     """
     samples: dict[str, list[Sample]] = {"ours": [], "base": []}
     ratios = []
@@ -220,7 +220,7 @@ def run_suite(
         if lacking := [str(path) for build in builds.values() if (path := missing(build, case))]:
             print(f"bench-against: {suite} {case} left out: {' and '.join(lacking)} is missing", file=sys.stderr)
             continue
-        restarts = int(getattr(module, "RESTARTS", 1))
+        restarts = min(int(module.restarts(case)), pairs) if hasattr(module, "restarts") else 1
         if restarts > 1:
             samples, ratios = compare_restarted(suite, case, builds, pairs, restarts, sample_s)
         else:
