@@ -59,6 +59,16 @@ void wait_for_end(OwedEnds& ends, std::uint32_t number, const RemoteOptions& opt
   }
 }
 
+template <typename Body>
+bool has_memory_for(const Body& body) {
+  try {
+    body();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 void evict_holders(series::SeriesFile& file) {
   for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
     auto& entry = file.readers()[index];
@@ -124,7 +134,7 @@ RemotePart::~RemotePart() {
   if (may_hold) {
     remote_.owed_ends_.add(std::move(line_), *source_.end);
   }
-  try {
+  const auto tell = [&] {
     if (may_hold) {
       remote_.owed_ends_.send();
     }
@@ -133,8 +143,8 @@ RemotePart::~RemotePart() {
     } else if (!may_hold && channel != nullptr && state_ != State::refused) {
       remote_.posts_.send(*channel, header_of(RelayKind::unsubscribe, number_));
     }
-  } catch (const std::bad_alloc&) {  // the relay of a hold is told later
-  }
+  };
+  static_cast<void>(has_memory_for(tell));  // if it has none, the relay of a hold is told later
 }
 
 // ---- asking ----
