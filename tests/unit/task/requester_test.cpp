@@ -1,8 +1,6 @@
 // What a requester keeps and does if its coupler does not answer.
 #include "task/requester.hpp"
 
-#include <thread>
-
 #include "world.hpp"
 
 namespace couplet::task {
@@ -39,17 +37,10 @@ TEST(Tasks, RequestsThatWereGivenUpTakeABoundedAmountOfMemory) {
       ASSERT_FINE(tasks->close());
     } else if (program == "coupler") {
       auto coupler = open_coupler(rank);
-      while (!given_up) {
-        std::this_thread::yield();  // makes no call
-      }
+      wait_without_call(given_up);
       ASSERT_FINE(coupler->run(soon()));
     } else {
-      auto worker = open_worker(rank);
-      Incoming task;
-      while (worker->next({}, soon(), task).ok()) {
-        ++done;
-        ASSERT_FINE(worker->complete({}));
-      }
+      done = work_until_end(*open_worker(rank));
     }
   });
   EXPECT_EQ(done, 1);
@@ -62,11 +53,6 @@ TEST(Tasks, ManyRequestsThatWereGivenUpAreNotDone) {
   std::atomic<bool> ended{false};
   std::atomic<int> done{0};
   run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
-    const auto wait_for = [](const std::atomic<bool>& what) {
-      while (!what) {
-        std::this_thread::yield();  // makes no call
-      }
-    };
     if (program == "sim") {
       auto tasks = open_requester(rank);
       for (int count = 0; count < 100; ++count) {
@@ -74,19 +60,14 @@ TEST(Tasks, ManyRequestsThatWereGivenUpAreNotDone) {
       }
       ASSERT_FINE(tasks->close());
       closed = true;
-      wait_for(ended);
+      wait_without_call(ended);
     } else if (program == "coupler") {
       auto coupler = open_coupler(rank);
-      wait_for(closed);
+      wait_without_call(closed);
       EXPECT_TRUE(coupler->run(os::deadline_after(5)).ok());
       ended = true;
     } else {
-      auto worker = open_worker(rank);
-      Incoming task;
-      while (worker->next({}, soon(), task).ok()) {
-        ++done;
-        ASSERT_FINE(worker->complete({}));
-      }
+      done = work_until_end(*open_worker(rank));
     }
   });
   EXPECT_EQ(done, 0);
@@ -115,31 +96,22 @@ TEST(Tasks, ACouplerThatHasNotOpenedThemHearsOfWhatWasGivenUp) {
 
 // Fault: the task was concluded, and offered again, so that it was done twice.
 TEST(Tasks, NewsOfTheLifeBeforeEndsNoRequestToTheNextOne) {
-  std::atomic<bool> told{false};
   run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
     if (program == "sim") {
       auto tasks = open_requester(rank);
-      rank.environment.restarted_ = 1;  // its second life is there
+      rank.environment.restarted_ = 1;
       Task* task = nullptr;
-      rank.mailbox.lost(1,
-                        fail(Code::peer_lost, "rank 1 is lost"));  // the news of its first life have not been told yet
+      // The second life is asked before the news of the first one are told.
+      rank.mailbox.lost(1, fail(Code::peer_lost, "rank 1 is lost"));
       rank.mailbox.returned(1);
       ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
-      told = true;
       EXPECT_TRUE(tasks->wait(&task, soon()).ok());
       ASSERT_FINE(tasks->close());
     } else if (program == "coupler") {
       auto coupler = open_coupler(rank);
       EXPECT_TRUE(coupler->run(soon()).ok());
     } else {
-      auto worker = open_worker(rank);
-      Incoming task;
-      int done = 0;
-      while (worker->next({}, soon(), task).ok()) {
-        ++done;
-        ASSERT_FINE(worker->complete({}));
-      }
-      EXPECT_EQ(done, 1);
+      EXPECT_EQ(work_until_end(*open_worker(rank)), 1);
     }
   });
 }

@@ -5,21 +5,6 @@
 namespace couplet::task {
 namespace {
 
-// Takes tasks until the end, and counts them.
-int work_until_end(Worker& worker, const std::function<Status(const Incoming&)>& work) {
-  int count = 0;
-  for (;;) {
-    Incoming task;
-    const Status status = worker.next({}, soon(), task);
-    if (!status.ok()) {
-      EXPECT_EQ(status.code(), Code::end) << status.text();
-      return count;
-    }
-    ++count;
-    EXPECT_TRUE(worker.complete(work(task)).ok());
-  }
-}
-
 TEST(Tasks, TheBuiltInCouplerGivesEachRequestToTheWorkersItNames) {
   run_programs({{"sim", 2}, {"coupler", 1}, {"first", 1}, {"second", 2}}, [](const std::string& program, Rank& rank) {
     constexpr int requests = 40;
@@ -248,9 +233,7 @@ TEST(Tasks, ACouplerThatNeverPollsIsNamed) {
       EXPECT_EQ(task, nullptr);
       told = true;
     } else {
-      while (!told) {
-        std::this_thread::yield();  // makes no call
-      }
+      wait_without_call(told);
     }
   });
 }
@@ -262,24 +245,19 @@ TEST(Tasks, ARequestThatWasGivenUpBeforeTheCouplerLooksIsNotDone) {
   std::atomic<bool> given_up{false};
   std::atomic<bool> done{false};
   run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}}, [&](const std::string& program, Rank& rank) {
-    const auto wait_for = [](const std::atomic<bool>& what) {
-      while (!what) {
-        std::this_thread::yield();  // makes no call
-      }
-    };
     if (program == "sim") {
       auto tasks = open_requester(rank);
-      wait_for(looked);
+      wait_without_call(looked);
       Task* task = nullptr;
       EXPECT_EQ(tasks->submit(any_worker, {}, os::deadline_after(0.05), &task).code(), Code::timeout);
       given_up = true;
-      wait_for(done);
+      wait_without_call(done);
     } else if (program == "coupler") {
       auto coupler = open_coupler(rank);
-      wait_for(greeted);
+      wait_without_call(greeted);
       EXPECT_EQ(coupler->run(os::deadline_after(0.1)).code(), Code::not_yet);
       looked = true;
-      wait_for(given_up);
+      wait_without_call(given_up);
       EXPECT_EQ(coupler->run(os::deadline_after(0.1)).code(), Code::not_yet);
       Incoming task;
       EXPECT_EQ(coupler->next(0, task).code(), Code::not_yet);
@@ -287,7 +265,7 @@ TEST(Tasks, ARequestThatWasGivenUpBeforeTheCouplerLooksIsNotDone) {
     } else {
       auto worker = open_worker(rank);
       greeted = true;
-      wait_for(done);
+      wait_without_call(done);
       Incoming task;
       EXPECT_NE(worker->next({}, 0, task).code(), Code::ok);
     }

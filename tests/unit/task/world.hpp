@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/parties.hpp"
@@ -124,6 +125,29 @@ inline std::unique_ptr<Worker> open_worker(Rank& rank, WorkerOptions options = {
   auto made = Worker::open(rank.mailbox, "t", "coupler", options);
   EXPECT_TRUE(made) << made.status().text();
   return std::move(made).value();
+}
+
+// Takes tasks until the end, and counts them.
+inline int work_until_end(
+    Worker& worker, const std::function<Status(const Incoming&)>& work = [](const Incoming&) { return Status(); }) {
+  int count = 0;
+  for (;;) {
+    Incoming task;
+    const Status status = worker.next({}, soon(), task);
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), Code::end) << status.text();
+      return count;
+    }
+    ++count;
+    EXPECT_TRUE(worker.complete(work(task)).ok());
+  }
+}
+
+// Waits as a process that makes no call.
+inline void wait_without_call(const std::atomic<bool>& condition) {
+  while (!condition) {
+    std::this_thread::yield();
+  }
 }
 
 template <typename Condition>
