@@ -176,7 +176,7 @@ std::int64_t RingLane::blocked(std::uint64_t wanted) {
   blocked_ = true;
   blocked_wanted_ = wanted;
   out_.ring.writer->waiting.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with give_back
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with wake_waiting_writer
   if (renew_cells() && (wanted == 0 || next_chunk(wanted) != 0)) {
     unblock();
   }

@@ -2,8 +2,9 @@
 // each subscriber's box under credit. On the reader's node, Remote takes them into local slots, from which series
 // reads. runtime is above it; series (files, holds, parts), message (Channels), channel and wire are below it.
 // Invariants: the writer does nothing more than for a local reader; a relay's hold carries the name of its reader, and
-// ends when the reader has read the step; a torn step is never sent as whole; what is lost is reported; the readers'
-// windows bound the memory; the only threads are those of couplet-relay that sleep on a writer's word.
+// ends when the reader has read the step, or has closed: each relay is told of that until one confirms it (OwedEnds); a
+// torn step is never sent as whole; what is lost is reported; the readers' windows bound the memory; the only threads
+// are those of couplet-relay that sleep on a writer's word.
 // Formats: docs/formats/relay.md. Tests: tests/unit/relay, tests/conformance/series_relayed.cpp,
 // tests/universe/test_relay.py, tests/fuzz/relay.cpp.
 #pragma once
