@@ -309,9 +309,13 @@ void Requester::lost(channel::PeerId peer, const Status& why) {
       concerned.push_back(task.get());
     }
   }
+  const bool is_cut_off = mailbox_.is_cut_off(peer);  // then it lives, and the task may be done or not
   for (Task* task : concerned) {
-    conclude(*task,
-             fail(Code::peer_lost, "tasks '{}': the coupler of task {} is gone: {}", name_, task->number, why.text()));
+    conclude(*task, is_cut_off
+                        ? fail(Code::peer_lost, "tasks '{}': the connection to the coupler of task {} failed: {}",
+                               name_, task->number, why.text())
+                        : fail(Code::peer_lost, "tasks '{}': the coupler of task {} is gone: {}", name_, task->number,
+                               why.text()));
   }
 }
 
