@@ -206,6 +206,38 @@ def test_one_that_is_killed(run: Run) -> None:
     assert "SIGKILL" in output
 
 
+SLOW_LAUNCHER = """\
+import subprocess, sys, time
+status = subprocess.run([sys.executable, "rank.py"]).returncode
+time.sleep(1)  # a launcher ends the other ranks first
+raise SystemExit(128 - status)
+"""
+KILLED = """\
+import couplet, os
+universe = couplet.join("ocean")
+universe.create_series("eta", (4, 6), "float64")
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_program_that_was_lost_is_blamed_and_not_the_one_that_waits_for_it(run: Run) -> None:
+    """The reader ended before the writer's launcher, so the reader's last lines and exit status were shown."""
+    (run.folder / "rank.py").write_text(KILLED)
+    run.write(nowcast=READER, ocean=SLOW_LAUNCHER)
+    status, output = run.finish()
+    assert status == 137, output
+    assert 'program "ocean" ended with exit status 137' in output
+    assert "nowcast | couplet.errors.PeerLostError" in output
+
+
+def test_a_program_that_has_failed_because_of_a_loss_is_blamed_if_nothing_else_fails(run: Run) -> None:
+    (run.folder / "rank.py").write_text(KILLED)
+    run.write(nowcast=READER, ocean=SLOW_LAUNCHER.replace("raise SystemExit(128 - status)", "time.sleep(1000)"))
+    status, output = run.finish()
+    assert status == 1, output
+    assert 'program "nowcast" ended with exit status 1' in output
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupt_leaves_nothing(run: Run, number: signal.Signals) -> None:
     run.write(ocean=STUBBORN, nowcast=STUBBORN)

@@ -339,7 +339,7 @@ class Universe:
         self._base = base
         self._ranks: dict[str, set[int]] = {}
         self._joined: set[str] = set()
-        self._lost: set[tuple[str, int]] = set()
+        self._lost: dict[tuple[str, int], None] = {}  # in the order in which they were lost
         self._node: Node | None = None
         self._rates: dict[str, float] = {}
         self._seen: dict[str, SeriesView] = {}
@@ -359,11 +359,11 @@ class Universe:
         if what in ("joined", "rejoined"):
             self._ranks.setdefault(program, set()).add(rank)
             self._joined.add(program)
-            self._lost.discard((program, rank))
+            self._lost.pop((program, rank), None)
         elif what in ("left", "lost"):
             self._ranks.get(program, set()).discard(rank)
         if what == "lost":
-            self._lost.add((program, rank))
+            self._lost[program, rank] = None
 
     def ranks(self) -> dict[str, int]:
         """Returns how many ranks of each program are present."""
@@ -376,6 +376,10 @@ class Universe:
     def lost(self) -> list[tuple[str, int]]:
         """Returns the program and the rank of each member that is lost and has not joined again."""
         return sorted(self._lost)
+
+    def first_lost(self) -> str:
+        """Returns the program of the member that was lost first and has not joined again, or ""."""
+        return next(iter(self._lost), ("", 0))[0]
 
     def series(self, expected: dict[str, int | None]) -> list[SeriesView]:
         """Returns the series of this node, with the number of steps that is expected."""

@@ -18,6 +18,8 @@ from couplet.cli.launch import command_line, environment, start_of, starts
 
 TAIL_LINES = 20
 ERROR_SIGN = "couplet: COUPLET_ERROR_"
+LOSS_SIGNS = ("couplet: COUPLET_ERROR_PEER_LOST", "couplet.errors.PeerLostError")
+"""How the last error of a program begins that has failed because another one is gone. The second one is Python's."""
 
 
 def survivors(marker: str) -> list[int]:
@@ -46,6 +48,7 @@ class Running:
         self.rank = rank
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
         self.error = ""  # the last line in which the library told of an error that ended a process
+        self.tells_of_loss = False  # the last error that it has printed is that another program is gone
         self.partial = b""
         self.command = command_line(program)
         executable, words = start_of(program.launcher, self.command)
@@ -175,6 +178,8 @@ class Processes:
         one.tail.append(line)
         if line.startswith(ERROR_SIGN):
             one.error = line
+        if line.startswith((ERROR_SIGN, "couplet.errors.")):
+            one.tells_of_loss = line.startswith(LOSS_SIGNS)
         log = self._logs.get(one.program.name)
         if log is not None and (note := log.write(line)):
             self._write("couplet", note)
@@ -184,9 +189,9 @@ class Processes:
         """Says whether every program has ended."""
         return all(one.process.poll() is not None for one in self.running)
 
-    def culprit(self) -> Running | None:
-        """Returns a program that has ended with an error."""
-        return next((one for one in self.running if one.process.poll() not in (None, 0)), None)
+    def failed(self) -> list[Running]:
+        """Returns the programs that have ended with an error."""
+        return [one for one in self.running if one.process.poll() not in (None, 0)]
 
     def ended_well(self) -> dict[str, list[Running]]:
         """Returns the programs of which all processes have ended with 0."""

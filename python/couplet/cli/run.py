@@ -23,6 +23,7 @@ EXIT_INTERRUPTED = 130
 _HUB_LOOK_S = 0.05
 _ABSENCE_GRACE_S = 1.0  # for the hub to tell that a program has joined
 GRACE_S = 5.0
+_BLAME_GRACE_S = 5.0  # for the launcher of a program of which a rank was lost to end
 HUB_END_S = 10.0  # for the hub to end, once its own bounds have passed
 
 
@@ -61,6 +62,33 @@ def _last_lines(one: Running) -> list[str]:
     """Returns what is shown of its output. In Fortran, many lines of a backtrace can follow the error."""
     lines = list(one.tail)
     return lines if not one.error or one.error in lines else [one.error, "...", *lines]
+
+
+class _Blame:
+    """Finds the program that has failed first.
+
+    If a rank is lost, the programs that wait for it may end before its own launcher does, which has to end the other
+    ranks of its program.
+    """
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def find(self, processes: Processes, universe: Universe) -> Running | None:
+        """Returns the failed program, once it is known which one that is."""
+        if not processes.failed():
+            return None
+        if self._since is None:
+            self._since = time.monotonic()
+            processes.pump(0.1)  # what it has printed last says why it has failed
+
+        def is_consequence(one: Running) -> bool:
+            return one.tells_of_loss and one.program.name != universe.first_lost()
+
+        culprit = min(processes.failed(), key=is_consequence)
+        waited_s = time.monotonic() - self._since
+        is_found = not is_consequence(culprit) or processes.ended() or waited_s >= _BLAME_GRACE_S
+        return culprit if is_found else None
 
 
 class _Absence:
@@ -113,6 +141,7 @@ def _watch(
 ) -> int:
     """Runs until all programs have ended, one has failed, or the user has interrupted the run."""
     absence = _Absence()
+    blame = _Blame()
     while not processes.ended():
         processes.pump(0.1)
         relays.look()
@@ -126,8 +155,7 @@ def _watch(
             display.failure("interrupted: ending all programs", [])
             processes.end_all(GRACE_S)
             return EXIT_INTERRUPTED
-        if culprit := processes.culprit():
-            processes.pump(0.1)
+        if culprit := blame.find(processes, universe):
             processes.end_all(GRACE_S)
             _report(display, culprit)
             return exit_status(culprit.process.returncode)
@@ -136,11 +164,10 @@ def _watch(
             why = "has ended with status 0 and has not joined the universe; required = false is for such programs"
             display.failure(f'program "{absent.program.name}" {why}; {_printed(absent)}', _last_lines(absent))
             return 1
-    if culprit := processes.culprit():
-        processes.pump(0.1)
+    _take_events(hub, universe, display)
+    if culprit := blame.find(processes, universe):
         _report(display, culprit)
         return exit_status(culprit.process.returncode)
-    _take_events(hub, universe, display)
     display.update(universe, processes)
     return 0
 
