@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.generate import FIRST_SEED_WITH_FILES, FIRST_SEED_WITH_JOBS, generate
+from chaos.generate import FIRST_SEED_WITH_FILES, FIRST_SEED_WITH_JOBS, FIRST_SEED_WITH_TASKS, generate
 from chaos.histories import Life
 from chaos.perform import ended_without_leaving
 from chaos.plan import Fault, Plan, Program, pieces_of, without
@@ -51,6 +51,18 @@ def test_some_seeds_use_files_between_all_programs() -> None:
     assert any(plan.settings["COUPLET_LINKS"] == "self,file" for plan in plans)
     for plan in plans:
         assert not any("COUPLET_LINKS" in program.environment for program in plan.programs)
+
+
+def test_some_seeds_are_about_tasks() -> None:
+    """Several requesters, of which some give up soon; couplers that make no call for a while; groups of workers."""
+    plans = [generate(seed) for seed in range(FIRST_SEED_WITH_TASKS, FIRST_SEED_WITH_TASKS + 600)]
+    of_tasks = [plan for plan in plans if any(" again=1" in line for each in plan.programs for line in each.script)]
+    assert len(plans) / 9 < len(of_tasks) < len(plans) / 4
+    ranks: dict[str, set[int]] = {}
+    for plan in of_tasks:
+        for program in plan.programs:
+            ranks.setdefault(program.name, set()).add(program.ranks)
+    assert ranks["coupler"] == {1, 2} and ranks["worker1"] == {1, 2, 3} and ranks["requester1"] == {1, 2}
 
 
 def test_some_seeds_make_an_mpi_job_with_a_window() -> None:

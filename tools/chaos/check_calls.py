@@ -75,7 +75,7 @@ def check_time(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     outcome = f"returned {call.status}" if call.end_ns else f"had not returned when it was killed ({life.stacks})"
     late = seconds > allowed + MARGIN_S or call.cpu_us / 1e6 > allowed + MARGIN_CPU_S
     if late:  # only then it is asked whom it waited for, which takes long
-        allowed += evidence.held_up_by_job_s(life, call)
+        allowed += evidence.held_up_by_job_s(life, call) + evidence.held_up_by_group_s(life, call)
     if seconds > allowed + MARGIN_S and seconds > allowed + MARGIN_S + min(RANK_DELAY_S, evidence.alone_s(life, call)):
         text = f"{call.name} {call.facts.get('k') or call.facts.get('h') or call.facts.get('f') or ''}"
         yield Finding("hang", f"{text} took {seconds:.1f} s, allowed are {allowed} s; it {outcome}", where(life, call))

@@ -151,11 +151,27 @@ class Evidence:
                     spans.append((harm.from_ns, harm.until_ns or self.end_ns))
         return union_s(spans, call.begin_ns, end_ns)
 
-    def outside(self, life: Life, name: str) -> Iterator[tuple[int, int]]:
-        """Returns the times in which a process was in no call of this name."""
+    def held_up_by_group_s(self, life: Life, call: Call) -> float:
+        """Returns the seconds of a call of a group of workers in which another rank of the program, which lived, was in
+        no such call or stopped: the ranks wait for each other.
+        """
+        if call.name not in ("task_next", "task_complete"):
+            return 0.0
+        end_ns = self.end_of(life, call)
+        spans: list[tuple[int, int]] = []
+        for fellow in self.run.lives:
+            if fellow.program == life.program and fellow.rank != life.rank:
+                spans += self.outside(fellow, "task_next", "task_complete")
+                for harm in self.run.harms:
+                    if harm.target == fellow.name and harm.kind in ("stop", "slow"):
+                        spans.append((harm.from_ns, harm.until_ns or self.end_ns))
+        return union_s(spans, call.begin_ns, end_ns)
+
+    def outside(self, life: Life, *names: str) -> Iterator[tuple[int, int]]:
+        """Returns the times in which a process was in no call of one of these names."""
         since_ns = life.started_ns
         for call in life.calls:
-            if call.name == name:
+            if call.name in names:
                 yield since_ns, call.begin_ns
                 since_ns = self.end_of(life, call)
         yield since_ns, life.ended_ns or self.end_ns

@@ -156,6 +156,50 @@ def make_tasks(random: Random) -> list[Program]:
     return [Program(role, 1, node, tuple(scripts[role])) for role, node in roles.items()]
 
 
+def make_task_programs(random: Random) -> list[Program]:
+    """Requesters that wait long or give up soon, couplers that make no call for a while, and groups of workers."""
+    requesters = [f"requester{number}" for number in range(random.choice((1, 1, 2)))]
+    workers = [f"worker{number}" for number in range(random.choice((1, 2)))]
+    opened = "open_tasks tasks=jobs couplers=coupler role="
+    programs = []
+    for name in requesters:
+        lines = ["join timeout=20", opened + "requester"]
+        for _ in range(random.choice((2, 4, 6))):
+            words, count = random.choice((16, 16, 5000, 200000)), random.choice((1, 3, 10, 40))
+            timeout, slices = random.choice((0, 0.02, 0.1, 0.5, 5)), random.choice((0, 1, 6))
+            count = min(count, 10) if timeout == 5 or slices == 6 else count
+            lines.append(f"submit tasks=jobs count={count} words={words} timeout={timeout} slices={slices}")
+            if random.random() < 0.4:
+                lines.append(idle(random))
+        programs.append(Program(name, random.choice((1, 1, 2)), random.choice("ab"), (*lines,), links(random)))
+    queue = f" queue={random.choice((1, 4))}" if random.random() < 0.3 else ""
+    retry = f" retry={random.choice((0, 1))}"
+    lines = ["join timeout=20", f"{opened}coupler requesters={','.join(requesters)}{queue}{retry}"]
+    for _ in range(random.choice((1, 2, 4))):
+        if random.random() < 0.6:
+            lines.append(idle(random))
+        lines.append(f"work tasks=jobs role=coupler seconds={random.choice((2, 5, 10))}")
+    programs.append(Program("coupler", random.choice((1, 1, 2)), random.choice("ab"), (*lines,), links(random)))
+    for name in workers:
+        ranks = random.choice((1, 1, 2, 3))
+        lines = ["join timeout=20", f"{opened}worker worker=0 group={random.choice((0, 0, 1))}"]
+        for _ in range(random.choice((1, 2))):
+            pause_us, seconds = random.choice((0, 1000, 20000, 200000)), random.choice((5, 15))
+            lines.append(f"work tasks=jobs role=worker seconds={seconds} pause_us={pause_us} again=1")
+            if random.random() < 0.3:
+                lines.append(idle(random))
+        programs.append(Program(name, ranks, random.choice("ab"), (*lines,), links(random)))
+    return [replace(each, script=(*each.script, "close_tasks tasks=jobs", "leave")) for each in programs]
+
+
+def generate_tasks(random: Random, seed: int) -> Plan:
+    programs = make_task_programs(random)
+    targets = [f"{program.name}/{rank}" for program in programs for rank in range(program.ranks)]
+    faults = [make_fault(random, targets, False) for _ in range(random.choice((0, 1, 1, 2, 3, 4)))]
+    faults.sort(key=lambda fault: fault.at_s)
+    return Plan(seed, tuple(programs), tuple(faults), small_buffers=random.random() < 0.2)
+
+
 def make_churn(random: Random) -> Program:
     rounds = random.choice((10, 40, 120))
     return Program("churn", 1, random.choice("ab"), tuple(["join timeout=20", "leave"] * rounds), {}, 1.0, False)
@@ -345,7 +389,8 @@ THEMES = (crowd, orphans, siege, heavy_relay, rush)
 # Seeds below this one keep the plans that docs/chaos.md names.
 FIRST_SEED_WITH_THEMES = 10_000
 FIRST_SEED_WITH_JOBS = 1_000_000
-FIRST_SEED_WITH_FILES = 2_000_000  # such as those of the date
+FIRST_SEED_WITH_FILES = 2_000_000
+FIRST_SEED_WITH_TASKS = 20_000_000  # such as those of the date
 
 
 def generate(seed: int) -> Plan:
@@ -354,6 +399,9 @@ def generate(seed: int) -> Plan:
         return generate_job(of_job, seed)
     random = Random(seed)
     plan = generate_plain(random, seed)
+    of_tasks = Random(f"tasks {seed}")
+    if seed >= FIRST_SEED_WITH_TASKS and of_tasks.random() < 0.2:
+        plan = generate_tasks(of_tasks, seed)
     of_files = Random(f"files {seed}")
     if seed >= FIRST_SEED_WITH_FILES and of_files.random() < 0.3:
         plan = over_files(of_files, plan)

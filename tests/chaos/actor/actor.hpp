@@ -49,6 +49,11 @@ struct Flow {
   std::vector<std::uint64_t> buffer;
 };
 
+struct Tasks {
+  couplet_tasks* handle = nullptr;
+  Action opened;  // the line that has opened them
+};
+
 class Actor {
  public:
   Actor(Self self, History& history) : self_(std::move(self)), history_(history) {}
@@ -83,6 +88,7 @@ class Actor {
 
   void open_tasks(const Action& action);
   void submit(const Action& action);
+  std::string check_task(const couplet_task_info& info) const;
   void work(const Action& action);
   void close_tasks(const Action& action);
 
@@ -94,7 +100,8 @@ class Actor {
   std::map<std::string, Opened> opened_;
   std::map<std::string, Flow> flows_;
   std::map<std::string, couplet_area*> areas_;
-  std::map<std::string, couplet_tasks*> tasks_;
+  std::map<std::string, Tasks> tasks_;
+  std::uint64_t submitted_ = 0;  // by this life, so that each of its tasks has a number
 };
 
 }  // namespace chaos

@@ -1,4 +1,4 @@
-// Messages, areas and tasks.
+// Messages and areas.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -179,95 +179,6 @@ void Actor::use_area(const Action& action, bool write) {
       return;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(action.whole("pause_us", 0)));
-  }
-}
-
-void Actor::open_tasks(const Action& action) {
-  const std::string name = action.text("tasks", "jobs");
-  const std::string role = action.text("role");
-  const std::string couplers = action.text("couplers", "coupler");
-  const std::string requesters = action.text("requesters");
-  couplet_tasks_options options;
-  couplet_tasks_options_init(&options);
-  options.role = role == "worker"    ? COUPLET_TASKS_WORKER
-                 : role == "coupler" ? COUPLET_TASKS_COUPLER
-                                     : COUPLET_TASKS_REQUESTER;
-  options.couplers = couplers.c_str();
-  options.requesters = requesters.empty() ? nullptr : requesters.c_str();
-  options.on_lost = action.whole("retry", 0) != 0 ? COUPLET_TASKS_RETRY : COUPLET_TASKS_FAIL;
-  history_.begin("open_tasks", piece(",\"k\":\"%s\",\"role\":\"%s\"", name.c_str(), role.c_str()));
-  couplet_tasks* tasks = nullptr;
-  if (history_.end(couplet_tasks_open(universe_, name.c_str(), &options, &tasks)) == COUPLET_OK) {
-    tasks_[name] = tasks;
-  }
-}
-
-void Actor::submit(const Action& action) {
-  const auto found = tasks_.find(action.text("tasks", "jobs"));
-  if (found == tasks_.end()) {
-    return;
-  }
-  const double timeout_s = action.real("timeout", 5);
-  std::vector<std::uint64_t> payload(action.count("words", 16));
-  for (std::uint64_t index = 0; index < action.count("count", 1); ++index) {
-    payload[0] = MessageLabel{self_.number, self_.life, index, false}.word();
-    for (std::uint64_t place = 1; place < payload.size(); ++place) {
-      payload[place] = MessageLabel::follows(self_.seed, payload[0], place);
-    }
-    const auto parameter = static_cast<std::int64_t>(index);
-    couplet_task* task = nullptr;
-    history_.begin("submit", piece(",\"timeout\":%.3f,\"seq\":%lld", timeout_s, static_cast<long long>(parameter)));
-    if (history_.end(couplet_tasks_submit(found->second, COUPLET_TASKS_ANY_WORKER, &parameter, 1, payload.data(),
-                                          payload.size(), COUPLET_UINT64, timeout_s, &task)) != COUPLET_OK) {
-      continue;
-    }
-    for (int slice = 0; task != nullptr && slice < action.whole("slices", 6); ++slice) {
-      history_.begin("task_wait", piece(",\"timeout\":2.0,\"seq\":%lld", static_cast<long long>(parameter)));
-      history_.end(couplet_task_wait(&task, 2));
-    }
-  }
-}
-
-// A worker does tasks, a coupler dispatches them, until the end, an error, or its patience has passed.
-void Actor::work(const Action& action) {
-  const auto found = tasks_.find(action.text("tasks", "jobs"));
-  if (found == tasks_.end()) {
-    return;
-  }
-  const bool coupler = action.text("role") == "coupler";
-  const std::uint64_t begun = nanoseconds(CLOCK_MONOTONIC);
-  while (static_cast<double>(nanoseconds(CLOCK_MONOTONIC) - begun) / 1e9 < action.real("seconds", 10)) {
-    couplet_task_info info{};
-    info.struct_bytes = sizeof info;
-    history_.begin(coupler ? "task_run" : "task_next", ",\"timeout\":1.0");
-    const couplet_status status =
-        coupler ? couplet_tasks_run(found->second, 1) : couplet_tasks_next(found->second, nullptr, 1, &info);
-    if (coupler || status != COUPLET_OK) {
-      history_.end(status);
-    } else {
-      const auto* const words = static_cast<const std::uint64_t*>(info.payload);
-      std::uint64_t wrong = 0;
-      for (std::uint64_t place = 1; place < info.payload_count; ++place) {
-        wrong += words[place] != MessageLabel::follows(self_.seed, words[0], place) ? 1 : 0;
-      }
-      history_.end(status, piece(",\"wrong\":%llu,\"id\":%llu,\"seq\":%lld", static_cast<unsigned long long>(wrong),
-                                 static_cast<unsigned long long>(info.id), static_cast<long long>(info.parameters[0])));
-      std::this_thread::sleep_for(std::chrono::microseconds(action.whole("pause_us", 0)));
-      history_.begin("task_complete", "");
-      history_.end(couplet_tasks_complete(found->second, info.id, COUPLET_OK, nullptr));
-    }
-    if (status == COUPLET_END || (coupler && status == COUPLET_OK) || status < 0) {
-      return;
-    }
-  }
-}
-
-void Actor::close_tasks(const Action& action) {
-  const auto found = tasks_.find(action.text("tasks", "jobs"));
-  if (found != tasks_.end()) {
-    history_.begin("close_tasks", "");
-    history_.end(couplet_tasks_close(found->second));
-    tasks_.erase(found);
   }
 }
 
