@@ -23,6 +23,12 @@ constexpr int take_budget = 16;
 constexpr int turns_each = 4;
 // Number of ticks until files of superseded incarnations, which were still in use, are checked again.
 constexpr unsigned ticks_between_tidying = 10;
+constexpr std::size_t most_deferred = 4096;
+
+// Is this process without memory or descriptors, as it may be for a moment?
+bool is_shortage(Code code) noexcept {
+  return code == Code::limit || code == Code::memory;
+}
 
 // Releases a hold that an earlier relay has taken for this subscription.
 void release_leftover(series::SeriesFile& file, const series::Owner& owner, std::uint32_t number) {
@@ -258,11 +264,22 @@ void Server::tick() {
       }
     }
   }
-  look_at_left_holds();
+  look_at_left();
 }
 
-void Server::look_at_left_holds() {
-  const std::size_t ended = std::erase_if(left_holds_, [&](const LeftHold& left) {
+void Server::look_at_left() {
+  std::erase_if(left_.frames, [this](const Deferred& frame) {
+    if (is_shortage(serve(frame.selection.file).code())) {
+      return false;
+    }
+    if (!frame.subscribes) {
+      static_cast<void>(end_hold(*frame.channel, frame.number, frame.selection));
+    } else if (find(*frame.channel, frame.number) == nullptr) {
+      subscribe(*frame.channel, frame.number, frame.selection);
+    }
+    return true;
+  });
+  const std::size_t ended = std::erase_if(left_.holds, [&](const LeftHold& left) {
     auto& file = *left.served->file;
     const bool stands = series::look_at_hold(file, left.hold) == series::HoldState::held;
     if (stands && (host_.hub_is_away() || !host_.alive(left.hold.owner.peer, left.hold.owner.incarnation).ok())) {
@@ -311,6 +328,7 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
       return known->credit(header.first, header.second, wanted);
     }
     case RelayKind::unsubscribe:
+      left_.forget(channel, header.context);
       if (known != nullptr) {
         known->give_up();
         known->end();
@@ -325,6 +343,7 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
 // The reader may be alive, and continue over another connection. Its holds stay valid, as if the relay itself had been
 // killed.
 void Server::lost(channel::Channel& channel) {
+  left_.forget(channel);
   const auto found = subscriptions_.find(&channel);
   std::vector<Subscription*> lost;
   if (found != subscriptions_.end()) {
@@ -334,7 +353,7 @@ void Server::lost(channel::Channel& channel) {
   }
   for (Subscription* const subscription : lost) {
     if (subscription->hold().taken()) {
-      left_holds_.push_back({subscription->served(), subscription->leave_hold()});
+      left_.holds.push_back({subscription->served(), subscription->leave_hold()});
     }
     subscription->end();
     retire(*subscription);
@@ -344,6 +363,19 @@ void Server::lost(channel::Channel& channel) {
 }
 
 // ---- subscribing ----
+
+bool Server::Left::defer(Deferred frame) {
+  if (frames.size() >= most_deferred) {
+    return false;
+  }
+  frames.push_back(std::move(frame));
+  return true;
+}
+
+void Server::Left::forget(const channel::Channel& channel, std::optional<std::uint32_t> number) {
+  std::erase_if(
+      frames, [&](const Deferred& frame) { return frame.channel == &channel && (!number || frame.number == *number); });
+}
 
 Result<std::shared_ptr<ServedFile>> Server::serve(const std::string& name) {
   const auto found = files_.find(name);
@@ -362,6 +394,14 @@ void Server::subscribe(channel::Channel& channel, std::uint32_t number, Result<w
   Activation& activation = *this;
   auto subscription = std::make_unique<Subscription>(activation, channel, number, options_.piece_bytes);
   Status status = selection.status();
+  if (status.ok()) {
+    if (Status served = serve(selection->file).status(); is_shortage(served.code())) {
+      if (selection->again && left_.defer({&channel, number, *selection, true})) {
+        return;
+      }
+      status = served.within("the relay");
+    }
+  }
   if (status.ok() && subscriptions() >= options_.most_subscriptions) {
     status = fail(Code::limit, "the relay has {} subscribers already", subscriptions());
   }
@@ -402,8 +442,11 @@ Status Server::end_hold(channel::Channel& channel, std::uint32_t number, const R
   COUPLET_TRY(selection.status());
   {
     const auto served = serve(selection->file);
+    if (is_shortage(served.code())) {
+      static_cast<void>(left_.defer({&channel, number, *selection, false}));
+    }
     if (!served.ok() && served.code() != Code::not_found) {
-      return {};  // no memory or descriptor, for example: the reader tells the next relay
+      return {};
     }
     if (served.ok()) {
       release_leftover(*(*served)->file, {.peer = channel.peer(), .incarnation = selection->incarnation}, number);

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -76,6 +77,23 @@ class Server final : private Activation {
     std::shared_ptr<ServedFile> served;
     series::Hold hold;
   };
+  // A frame that cannot be carried out now, since this process has no memory or descriptor for the file: it ends a
+  // hold, or continues with one. Its reader has nobody else to ask.
+  struct Deferred {
+    channel::Channel* channel = nullptr;
+    std::uint32_t number = 0;
+    wire::Subscribe selection;
+    bool subscribes = false;
+  };
+  // What waits for something that no frame tells of. tick() looks at it.
+  struct Left {
+    std::vector<LeftHold> holds;
+    std::vector<Deferred> frames;
+
+    // Returns false if there are too many already.
+    [[nodiscard]] bool defer(Deferred frame);
+    void forget(const channel::Channel& channel, std::optional<std::uint32_t> number = std::nullopt);
+  };
   struct OfChannel {
     std::unordered_map<std::uint32_t, std::unique_ptr<Subscription>> numbered;
     std::map<std::uint32_t, std::weak_ptr<CommonSteps>> readers;
@@ -105,7 +123,7 @@ class Server final : private Activation {
   void sweep();
   // Unmaps the files that nobody has subscribed to any more.
   void forget_files();
-  void look_at_left_holds();
+  void look_at_left();
 
   ServerHost& host_;
   ServerOptions options_;
@@ -117,7 +135,7 @@ class Server final : private Activation {
   std::size_t count_ = 0;                              // the number of subscriptions
   std::vector<std::unique_ptr<Subscription>> ending_;  // ended, with frames that are being sent
   std::deque<Subscription*> active_;                   // they may have something to send
-  std::vector<LeftHold> left_holds_;
+  Left left_;
   Posts posts_;
   series::Superseded superseded_;
   unsigned ticks_ = 0;

@@ -190,7 +190,7 @@ void Mailbox::turn_away(channel::PeerId source, const wire::TaskMessage& message
 }
 
 void Mailbox::deliver(channel::PeerId source, wire::TaskMessage message) {
-  if (is_outdated(environment_, source, message)) {
+  if (is_outdated(environment_, source, message) || withdrawals.take(source, message)) {
     return;
   }
   const auto found = listeners_.find(message.space);
@@ -256,6 +256,7 @@ void Mailbox::lose(channel::PeerId peer, const Status& why) {
   if (!cut_off_.emplace(peer, why).second) {
     return;
   }
+  withdrawals.lost(peer);
   tell([&](Listener& listener) { listener.lost(peer, why); });
 }
 
@@ -279,6 +280,9 @@ void Mailbox::tell_news() {
   while (!news_.empty()) {
     const News news = std::move(news_.front());
     news_.pop_front();
+    if (news.loss) {
+      withdrawals.lost(news.peer);
+    }
     tell([&](Listener& listener) {
       if (news.loss) {
         listener.lost(news.peer, *news.loss);

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "task/environment.hpp"
+#include "task/withdrawals.hpp"
 #include "wire/task_message.hpp"
 
 namespace couplet::task {
@@ -106,6 +107,8 @@ class Mailbox final : public engine::Source {
   // Asks for looked(). Called by a listener that has to know what comes right behind a message.
   void look_again() noexcept { looks_wanted_ = 2; }
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
+
+  Withdrawals withdrawals{*this};
 
   int poll(std::uint64_t now_ns, int budget) override;
   [[nodiscard]] bool ready() const override;

@@ -13,9 +13,6 @@ using wire::TaskMessageKind;
 namespace {
 
 constexpr std::int32_t wait_for_room = 1;  // used in TaskMessage::code of a submit
-// So much may be given up before the coupler has heard of it (see Requester::may_ask).
-constexpr std::size_t most_given_up = 8;
-constexpr std::uint64_t most_given_up_bytes = std::uint64_t{1} << 20;
 
 }  // namespace
 
@@ -74,42 +71,17 @@ Status Requester::wait_until(const std::function<bool()>& done, std::uint64_t de
       done, deadline_ns, [&] { return what; }, nullptr, true);
 }
 
-// A coupler that makes no call leaves messages where they are, and these places are limited. The message that a request
-// is withdrawn, or that the tasks are closed, could then stay in this process: the coupler would not get it before this
-// process makes another call.
-bool Requester::may_ask(channel::PeerId coupler) const {
-  const auto found = given_up_.find(coupler);
-  if (found == given_up_.end()) {
-    return true;
+// Waits until the task may be sent to its coupler, or is done, since the coupler is gone.
+Status Requester::wait_for_coupler(Task& task, std::uint64_t deadline_ns) {
+  const channel::PeerId coupler = task.coupler;
+  task.coupler_life = mailbox_.environment().incarnation(coupler);
+  const auto is_over = [&] { return task.done || mailbox_.withdrawals.answered(coupler); };
+  while (!task.done && !mailbox_.withdrawals.may_ask(coupler)) {  // a lost life of it answers nothing, and is forgotten
+    COUPLET_TRY(mailbox_.withdrawals.ask(coupler, space_));
+    COUPLET_TRY(wait_until(is_over, deadline_ns, "a coupler"));
   }
-  std::uint64_t bytes = 0;
-  for (const auto& [number, given_up] : found->second) {
-    bytes += given_up.bytes;
-  }
-  return found->second.size() < most_given_up && bytes <= most_given_up_bytes;
-}
-
-// Tells the coupler what was given up, unless that was done before. A send can fail, for example if there is no memory.
-void Requester::withdraw(channel::PeerId coupler) {
-  const auto found = given_up_.find(coupler);
-  if (found == given_up_.end()) {
-    return;
-  }
-  std::vector<std::uint64_t> untold;
-  for (auto& [number, given_up] : found->second) {
-    if (!std::exchange(given_up.told, true)) {
-      untold.push_back(number);
-    }
-  }
-  for (const std::uint64_t number : untold) {
-    TaskMessage message;
-    message.kind = TaskMessageKind::withdraw;
-    message.space = space_;
-    message.number = number;
-    if (!mailbox_.send(coupler, message).ok()) {  // if the coupler is this process, the answer has come by now
-      given_up_[coupler][number].told = false;
-    }
-  }
+  task.coupler_life = mailbox_.environment().incarnation(coupler);  // it may have been started again meanwhile
+  return {};
 }
 
 // Offers the task until the coupler has taken it, has refused it, or is gone (then task.done is set, and not taken).
@@ -120,13 +92,9 @@ Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t de
         "tasks '{}': {} has not taken the request in time; it must open tasks of this name, and call next or run",
         name_, mailbox_.environment().peer_name(task.coupler));
   };
-  task.coupler_life = mailbox_.environment().incarnation(task.coupler);
-  withdraw(task.coupler);
-  const auto has_room = [&] { return task.done || may_ask(task.coupler); };
-  if (const Status waited = wait_until(has_room, deadline_ns, "a coupler"); !waited.ok() || task.done) {
+  if (const Status waited = wait_for_coupler(task, deadline_ns); !waited.ok() || task.done) {
     return waited.code() == Code::timeout ? untaken() : waited;
   }
-  task.coupler_life = mailbox_.environment().incarnation(task.coupler);  // it may have been started again meanwhile
   COUPLET_TRY(mailbox_.send(task.coupler, message));
   task.sent = true;
   const auto answered = [&task, patient = message.code == wait_for_room] {
@@ -136,8 +104,7 @@ Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t de
   if (waited.ok() && (task.taken || task.done)) {
     return {};
   }
-  given_up_[task.coupler][task.number].bytes = message.payload.size();
-  withdraw(task.coupler);
+  static_cast<void>(mailbox_.withdrawals.send(task.coupler, space_, task.number));
   if (task.parked && (waited.ok() || waited.code() == Code::timeout)) {
     return Code::full;
   }
@@ -274,12 +241,6 @@ Status Requester::close() {
 }
 
 void Requester::message(channel::PeerId source, TaskMessage message) {
-  if (message.kind == TaskMessageKind::heard) {
-    if (const auto coupler = given_up_.find(source); coupler != given_up_.end()) {
-      coupler->second.erase(message.number);
-    }
-    return;
-  }
   const auto found = tasks_.find(message.number);
   if (found == tasks_.end() || found->second->coupler != source || found->second->done) {
     return;
@@ -298,7 +259,6 @@ void Requester::message(channel::PeerId source, TaskMessage message) {
 }
 
 void Requester::lost(channel::PeerId peer, const Status& why) {
-  given_up_.erase(peer);
   // The news may be of the life before the one that was asked.
   const auto lives = [&](const Task& task) {
     return !mailbox_.is_cut_off(peer) && mailbox_.environment().alive(peer, task.coupler_life).ok();

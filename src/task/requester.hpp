@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,12 +60,7 @@ class Requester final : public Listener {
  private:
   Requester(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers);
   Result<channel::PeerId> choose_coupler();
-  struct GivenUp {
-    std::uint64_t bytes = 0;
-    bool told = false;
-  };
-  [[nodiscard]] bool may_ask(channel::PeerId coupler) const;
-  void withdraw(channel::PeerId coupler);
+  Status wait_for_coupler(Task& task, std::uint64_t deadline_ns);
   Status offer(Task& task, const wire::TaskMessage& message, std::uint64_t deadline_ns);
   void conclude(Task& task, Status status);
   Status collect(Task** task);
@@ -78,8 +72,6 @@ class Requester final : public Listener {
   std::vector<channel::PeerId> couplers_;
   std::size_t turn_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Task>> tasks_;
-  // The requests that were given up and of which their coupler has not heard that, by coupler and number.
-  std::map<channel::PeerId, std::map<std::uint64_t, GivenUp>> given_up_;
   Status unheard_;  // the first error of a task without a handle
   bool closed_ = false;
 };

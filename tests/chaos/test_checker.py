@@ -395,6 +395,17 @@ def test_an_uneven_end_that_is_told_of_is_no_finding() -> None:
     assert check(run) == []
 
 
+def test_what_a_rank_publishes_after_an_uneven_end_was_told_is_not_told_again() -> None:
+    """Chaos seed 34000108: a rank waited for a slot, which the hold gave free once the uneven end was told."""
+    run = good_run()
+    end_unevenly(run)
+    run.lives[-1].calls.insert(-2, put(10 * STEPS + 10, 3950, 3951))
+    reader = life_of(run, "reader")
+    reader.calls.insert(-4, read(3900, 3901, status="ERROR_MISMATCH", text="they have ended it unevenly"))
+    reader.calls[-3] = count(4011, STEPS, lost=1, published=STEPS + 1)
+    assert check(run) == []
+
+
 def test_ranks_of_which_one_was_started_again_may_make_different_calls() -> None:
     run = good_run()
     make_different_calls(run)

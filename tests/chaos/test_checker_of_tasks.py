@@ -176,6 +176,17 @@ def test_a_task_may_be_given_to_another_group_if_the_first_one_has_not_completed
     assert not check(run)
 
 
+@pytest.mark.parametrize(("killed_ms", "accused"), [(300, False), (3000, True)])
+def test_what_a_worker_says_just_before_it_is_killed_may_not_arrive(killed_ms: int, accused: bool) -> None:
+    run = task_run()
+    do_in_two_groups(run)
+    for rank in ("worker/0", "worker/1"):
+        life = life_of(run, rank)
+        life.calls, life.killed_ns, life.ended_ns = life.calls[:-2], killed_ms * MS, killed_ms * MS
+        run.harms.append(Harm("kill", rank, killed_ms * MS, killed_ms * MS))
+    assert ("task-twice" in kinds(check(run))) == accused
+
+
 @pytest.mark.parametrize(
     ("begin_ms", "accused"), [(6900, False), (7400, False), (7600, True)], ids=["meanwhile", "at once", "later"]
 )

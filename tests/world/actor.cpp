@@ -9,6 +9,7 @@
 #include "capi/private.h"
 #include "chaos/actor/contents.hpp"
 #include "history.hpp"
+#include "tasks.hpp"
 
 namespace world {
 namespace {
@@ -18,12 +19,6 @@ using chaos::SeriesContents;
 
 constexpr std::int64_t elements = 24;
 constexpr std::uint64_t max_message_words = 16'384;
-
-void sleep_s(double seconds) {
-  const auto ns = static_cast<Nanoseconds>(seconds * 1e9);
-  const timespec duration{static_cast<time_t>(ns / second), static_cast<long>(ns % second)};
-  ::nanosleep(&duration, nullptr);
-}
 
 // The messages in one direction between this process and another one.
 struct Flow {
@@ -44,8 +39,10 @@ class Actor {
   void run();
 
  private:
-  Call& begin(const char* verb, const std::string& object, double timeout_s);
-  couplet_status end(Call& call, couplet_status status);
+  Call& begin(const char* verb, const std::string& object, double timeout_s) {
+    return begin_call(life_, verb, object, timeout_s);
+  }
+  couplet_status end(Call& call, couplet_status status) { return end_call(life_, call, status); }
   bool carry_out(const Action& action);
   bool join(const Action& action);
   couplet_status join_once(const couplet_join_options& options);
@@ -78,27 +75,8 @@ class Actor {
   std::map<std::string, Written> written_;
   std::map<std::string, couplet_series*> opened_;
   std::map<std::string, Flow> flows_;
+  TaskPart tasks_{plan_, life_};
 };
-
-Call& Actor::begin(const char* verb, const std::string& object, double timeout_s) {
-  Call& call = life_.calls.emplace_back();
-  call.verb = verb;
-  call.object = object;
-  call.timeout_s = timeout_s;
-  call.begin_ns = kernel->now();
-  call.stopped_ns = life_.process->stopped_ns;
-  return call;
-}
-
-couplet_status Actor::end(Call& call, couplet_status status) {
-  call.status = status;
-  if (status < 0) {
-    call.text = couplet_error_text();
-  }
-  call.end_ns = kernel->now();
-  call.stopped_ns = life_.process->stopped_ns - call.stopped_ns;
-  return status;
-}
 
 // Does what couplet_join_mpi does: all ranks of the job join, or none.
 couplet_status Actor::join_with_job(const couplet_join_options& options) {
@@ -467,6 +445,8 @@ bool Actor::carry_out(const Action& action) {
     return false;
   } else if (const auto found = verbs.find(action.verb); found != verbs.end()) {
     (this->*found->second)(action);
+  } else {
+    tasks_.carry_out(universe_, action);
   }
   return true;
 }
@@ -480,6 +460,32 @@ void Actor::run() {
 }
 
 }  // namespace
+
+void sleep_s(double seconds) {
+  const auto ns = static_cast<Nanoseconds>(seconds * 1e9);
+  const timespec duration{static_cast<time_t>(ns / second), static_cast<long>(ns % second)};
+  ::nanosleep(&duration, nullptr);
+}
+
+Call& begin_call(Life& life, const char* verb, const std::string& object, double timeout_s) {
+  Call& call = life.calls.emplace_back();
+  call.verb = verb;
+  call.object = object;
+  call.timeout_s = timeout_s;
+  call.begin_ns = kernel->now();
+  call.stopped_ns = life.process->stopped_ns;
+  return call;
+}
+
+int end_call(Life& life, Call& call, int status) {
+  call.status = status;
+  if (status < 0) {
+    call.text = couplet_error_text();
+  }
+  call.end_ns = kernel->now();
+  call.stopped_ns = life.process->stopped_ns - call.stopped_ns;
+  return status;
+}
 
 void act(const Plan& plan, Life& life) {
   // It is on the heap and never freed, since a process that is killed does not free its memory either.

@@ -370,6 +370,9 @@ std::vector<Finding> Checker::check() {
     check_progress(life);
     check_messages(life);
   }
+  for (auto& finding : check_tasks(plan_, history_)) {
+    findings_.push_back(std::move(finding));
+  }
   return std::move(findings_);
 }
 

@@ -7,6 +7,9 @@ namespace {
 
 using couplet::Random;
 
+// Seeds below this one keep the worlds that docs/chaos.md and mutants/mutants.toml name.
+constexpr std::uint64_t first_seed_with_tasks = 5'500;
+
 Action make(const std::string& verb, const std::string& object, std::map<std::string, std::string> values = {}) {
   return {verb, object, std::move(values)};
 }
@@ -158,6 +161,49 @@ void add_sums(Plan& plan, Random& random) {
   }
 }
 
+// Requesters, couplers and groups of workers. They stand beside the others in a world.
+void add_tasks(Plan& plan, Random& random) {
+  const auto node = [&] { return static_cast<int>(random.below(2)); };
+  const int requesters = random.chance(0.3) ? 2 : 1;
+  for (int number_of = 0; number_of < requesters; ++number_of) {
+    std::vector<Action> script = {make("join", ""), make("open_tasks", "requester")};
+    for (auto rounds = random.between(1, 4); rounds > 0; --rounds) {
+      const char* const timeouts[] = {"0", "0.01", "0.2", "5"};
+      std::map<std::string, std::string> how = {{"count", number(random.between(1, 12))},
+                                                {"timeout", timeouts[random.below(4)]}};
+      how["words"] = number(random.chance(0.8) ? random.between(1, 200) : random.between(200, 20'000));
+      how["slices"] = random.chance(0.3) ? "0" : "20";
+      script.push_back(make("submit", "", how));
+      if (random.chance(0.4)) {
+        script.push_back(make("idle", "", {{"s", milliseconds(random.below(2000))}}));
+      }
+    }
+    script.push_back(make("close_tasks", ""));
+    script.push_back(make("leave", ""));
+    add_program(plan, number_of == 0 ? "asker" : "other", random.chance(0.2) ? 2 : 1, node(), script);
+  }
+  std::map<std::string, std::string> how = {{"requesters", requesters == 2 ? "asker,other" : "asker"}};
+  const int programs = random.chance(0.3) ? 2 : 1;
+  how["workers"] = programs == 2 ? "doer,helper" : "doer";
+  how["retry"] = number(random.below(2));
+  if (random.chance(0.3)) {
+    how["queue"] = number(random.between(1, 4));
+  }
+  std::vector<Action> dispatches = {make("join", ""), make("open_tasks", "coupler", how)};
+  if (random.chance(0.5)) {
+    dispatches.push_back(make("idle", "", {{"s", milliseconds(random.below(5000))}}));
+  }
+  dispatches.insert(dispatches.end(), {make("work", ""), make("close_tasks", ""), make("leave", "")});
+  add_program(plan, "coupler", random.chance(0.3) ? 2 : 1, node(), dispatches);
+  for (int program = 0; program < programs; ++program) {
+    const std::string pause = milliseconds(random.chance(0.5) ? 0 : random.below(300));
+    const std::vector<Action> works = {
+        make("join", ""), make("open_tasks", "worker", {{"group", number(random.below(2))}}),
+        make("work", "", {{"pause", pause}}), make("close_tasks", ""), make("leave", "")};
+    add_program(plan, program == 0 ? "doer" : "helper", static_cast<int>(random.between(1, 3)), node(), works);
+  }
+}
+
 std::string somebody(const Plan& plan, Random& random) {
   const auto which = random.below(plan.roles.size() + 3);
   if (which < plan.roles.size()) {
@@ -235,6 +281,9 @@ Plan Plan::generate(std::uint64_t seed) {
   }
   if (Random sums(seed ^ 0x50350U); plan.job.programs.empty() && sums.chance(0.12)) {
     add_sums(plan, sums);
+  }
+  if (Random tasks(seed ^ 0x7a5c5U); seed >= first_seed_with_tasks && plan.job.programs.empty() && tasks.chance(0.12)) {
+    add_tasks(plan, tasks);
   }
   plan.hub_node = random.chance(0.5) ? 2 : 0;
   if (random.chance(0.1)) {

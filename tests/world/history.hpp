@@ -32,9 +32,11 @@ struct Call {
   Nanoseconds stopped_ns = 0;  // how long the process was stopped during the call
   int status = 0;
   std::string text;
-  // Of put: the step. Of messages: the number of the message; of received messages also the sender's life.
+  // Of put: the step. Of messages and tasks: the number of the message or task; where they arrive also the sender's
+  // life, and of tasks the place of its role in the plan.
   std::int64_t number = -1;
   std::uint64_t life = 0;
+  std::uint64_t sender = 0;
   bool intact = true;
   // Of read and count: the steps.
   std::vector<StepSeen> steps;
@@ -70,6 +72,13 @@ struct History {
   Nanoseconds end_ns = 0;
 };
 
+// Lets virtual time pass.
+void sleep_s(double seconds);
+
+// Records the begin of a call, and its end with what it has returned.
+Call& begin_call(Life& life, const char* verb, const std::string& object, double timeout_s);
+int end_call(Life& life, Call& call, int status);
+
 // Carries out the script of a life. Called in its simulated process.
 void act(const Plan& plan, Life& life);
 
@@ -78,5 +87,7 @@ struct Finding {
   std::string text;
 };
 [[nodiscard]] std::vector<Finding> check(const Plan& plan, const History& history);
+// What check() says of tasks.
+[[nodiscard]] std::vector<Finding> check_tasks(const Plan& plan, const History& history);
 
 }  // namespace world

@@ -116,13 +116,18 @@ def check_once(evidence: Evidence, task: Task) -> Iterator[Finding]:
         group = group_of(evidence, given.life)
         before = firsts.get(group)
         again = before is not None and before.life.name == given.life.name
-        undone = [
-            one for one in task.given if one is not given and (one.complete is None or one.complete.status != "OK")
-        ]
+        undone = [one for one in task.given if one is not given and not is_done(one)]
         if (again or (firsts and before is None)) and not undone:
             text = f"{task.title} was done by {next(iter(firsts.values())).life.name}, and by {given.life.name}"
             yield Finding("task-twice", text, place_of(given))
         firsts.setdefault(group, given)
+
+
+def is_done(given: Given) -> bool:
+    """Says whether the worker has told that it has done the task. If it was killed then, that may not have arrived."""
+    if given.complete is None or given.complete.status != "OK":
+        return False
+    return given.life.killed_ns is None or given.life.killed_ns > (given.complete.end_ns or 0) + SECOND
 
 
 def calls_within(life: Life, begin_ns: int, end_ns: int) -> bool:

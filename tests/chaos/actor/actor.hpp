@@ -88,7 +88,6 @@ class Actor {
 
   void open_tasks(const Action& action);
   void submit(const Action& action);
-  std::string check_task(const couplet_task_info& info) const;
   void work(const Action& action);
   void close_tasks(const Action& action);
 

@@ -5,6 +5,29 @@
 #include "actor.hpp"
 
 namespace chaos {
+namespace {
+
+// What a task in hand says of itself.
+std::string check_task(const couplet_task_info& info, std::uint64_t seed) {
+  const auto* const words = static_cast<const std::uint64_t*>(info.payload);
+  MessageLabel label;
+  std::uint64_t wrong = 0;
+  if (words == nullptr || info.payload_count == 0 || !label.decode(words[0])) {
+    wrong = 1;
+  }
+  for (std::uint64_t place = 1; wrong == 0 && place < info.payload_count; ++place) {
+    wrong = words[place] != MessageLabel::follows(seed, words[0], place) ? 1 : 0;
+  }
+  if (info.parameter_count != 1 || info.parameters[0] != static_cast<std::int64_t>(label.sequence)) {
+    wrong = 1;
+  }
+  return piece(",\"wrong\":%llu,\"id\":%llu,\"sender\":%llu,\"life\":%llu,\"seq\":%llu",
+               static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(info.id),
+               static_cast<unsigned long long>(label.sender), static_cast<unsigned long long>(label.life),
+               static_cast<unsigned long long>(label.sequence));
+}
+
+}  // namespace
 
 void Actor::open_tasks(const Action& action) {
   const std::string name = action.text("tasks", "jobs");
@@ -56,26 +79,6 @@ void Actor::submit(const Action& action) {
   }
 }
 
-// What a task in hand says of itself.
-std::string Actor::check_task(const couplet_task_info& info) const {
-  const auto* const words = static_cast<const std::uint64_t*>(info.payload);
-  MessageLabel label;
-  std::uint64_t wrong = 0;
-  if (words == nullptr || info.payload_count == 0 || !label.decode(words[0])) {
-    wrong = 1;
-  }
-  for (std::uint64_t place = 1; wrong == 0 && place < info.payload_count; ++place) {
-    wrong = words[place] != MessageLabel::follows(self_.seed, words[0], place) ? 1 : 0;
-  }
-  if (info.parameter_count != 1 || info.parameters[0] != static_cast<std::int64_t>(label.sequence)) {
-    wrong = 1;
-  }
-  return piece(",\"wrong\":%llu,\"id\":%llu,\"sender\":%llu,\"life\":%llu,\"seq\":%llu",
-               static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(info.id),
-               static_cast<unsigned long long>(label.sender), static_cast<unsigned long long>(label.life),
-               static_cast<unsigned long long>(label.sequence));
-}
-
 // A worker does tasks, a coupler dispatches them, until the end, an error, or its patience has passed. With again=1 it
 // opens the tasks once more after a rank was lost.
 void Actor::work(const Action& action) {
@@ -95,7 +98,7 @@ void Actor::work(const Action& action) {
     if (coupler || status != COUPLET_OK) {
       history_.end(status);
     } else {
-      history_.end(status, check_task(info));
+      history_.end(status, check_task(info, self_.seed));
       std::this_thread::sleep_for(std::chrono::microseconds(action.whole("pause_us", 0)));
       history_.begin("task_complete", piece(",\"id\":%llu", static_cast<unsigned long long>(info.id)));
       history_.end(couplet_tasks_complete(tasks, info.id, COUPLET_OK, nullptr));

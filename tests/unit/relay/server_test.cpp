@@ -2,7 +2,6 @@
 #include "relay/server.hpp"
 
 #include <algorithm>
-#include <fstream>
 
 #include "os/clock.hpp"
 #include "series/hold.hpp"
@@ -479,72 +478,6 @@ TEST_F(RelayServer, MistakesOfAReaderEndItsChannelWithASentence) {
   EXPECT_NE(failure_of([](Connection& c) { c.say(static_cast<RelayKind>(3), 1); }).find("no reader sends"),
             std::string::npos);
   EXPECT_NE(failure_of([](Connection& c) { c.say(RelayKind::step, 1); }).find("reads no series"), std::string::npos);
-}
-
-// A relay that was killed has left the hold in the file.
-TEST_F(RelayServer, AReaderThatHasClosedEndsItsHoldAtTheNextRelay) {
-  const auto writer = create(4);
-  const auto wanted = subscribe_of(series::Mode::hold);
-  for (const bool evicted : {false, true}) {
-    ask(connect(), 5, wanted);
-    EXPECT_EQ(holders(), 1);
-    connections_.back()->die();
-    settle();
-    start({});  // its own memory of the hold is gone, too
-    EXPECT_EQ(holders(), 1);
-    const auto file = std::move(series::SeriesFile::open(world.directory() + "/" + wanted.file)).value();
-    auto& entry = file->readers()[0];
-    if (evicted) {
-      auto owner = series::owner_of(entry);
-      owner.state = wire::ReaderState::evicted;
-      entry.owner = series::pack(owner);
-    }
-    Connection& reader = connect();
-    reader.say(RelayKind::unsubscribe, 4, 0, 0, 0, wire::encode_subscribe(wanted));
-    settle();
-    EXPECT_NE(entry.owner.load(), 0U);
-    reader.say(RelayKind::unsubscribe, 5, 0, 0, 0, wire::encode_subscribe(wanted));
-    settle();
-    EXPECT_EQ(entry.owner.load(), 0U);
-    const auto frames = reader.take();
-    ASSERT_EQ(frames.size(), 2U);
-    EXPECT_EQ(Connection::kind_of(frames[1]), RelayKind::unsubscribed);
-    EXPECT_EQ(frames[1].header.context, 5U);
-  }
-}
-
-TEST_F(RelayServer, TheEndOfAHoldIsConfirmedIfNothingIsLeftOfIt) {
-  const auto writer = create(4);
-  auto wanted = subscribe_of(series::Mode::hold);
-  Connection& reader = connect();
-  ask(reader, 5, wanted);
-  EXPECT_EQ(holders(), 1);
-  reader.say(RelayKind::unsubscribe, 5, 0, 0, 0, wire::encode_subscribe(wanted));
-  wanted.file = "series-that-is-gone";
-  reader.say(RelayKind::unsubscribe, 6, 0, 0, 0, wire::encode_subscribe(wanted));
-  settle();
-  EXPECT_EQ(holders(), 0);
-  const auto frames = reader.take();
-  ASSERT_EQ(frames.size(), 2U);
-  EXPECT_EQ(Connection::kind_of(frames[0]), RelayKind::unsubscribed);
-  EXPECT_EQ(Connection::kind_of(frames[1]), RelayKind::unsubscribed);
-  const std::array<std::byte, 3> nonsense{};
-  reader.say(RelayKind::unsubscribe, 7, 0, 0, 0, nonsense);
-  settle();
-  EXPECT_NE(reader.failure().find("3 bytes"), std::string::npos) << reader.failure();
-}
-
-// Fault: the relay confirmed the end of a hold in a file that it could not open, and the hold stayed.
-TEST_F(RelayServer, TheEndOfAHoldIsNotConfirmedIfItsFileCannotBeOpened) {
-  const auto writer = create(4);
-  auto wanted = subscribe_of(series::Mode::hold);
-  wanted.file = "no-series";
-  std::ofstream(world.directory() + "/no-series") << "something else";
-  Connection& reader = connect();
-  reader.say(RelayKind::unsubscribe, 5, 0, 0, 0, wire::encode_subscribe(wanted));
-  settle();
-  EXPECT_TRUE(reader.take().empty());
-  EXPECT_EQ(reader.failure(), "");
 }
 
 TEST_F(RelayServer, FramesOfASubscriptionThatIsOverAreIgnored) {

@@ -6,13 +6,25 @@
 namespace couplet::task {
 namespace {
 
+// Stands for a coupler: answers what it hears of withdrawals, and counts the requests.
 class CountedRequests final : public Listener {
  public:
-  void message(channel::PeerId /*source*/, wire::TaskMessage message) override {
-    count += message.kind == wire::TaskMessageKind::submit ? 1 : 0;
+  explicit CountedRequests(Rank& rank, bool takes = false) : rank_(rank), takes_(takes) {}
+  void message(channel::PeerId source, wire::TaskMessage message) override {
+    const bool is_request = message.kind == wire::TaskMessageKind::submit;
+    count += is_request ? 1 : 0;
+    if (message.kind == wire::TaskMessageKind::withdraw || (is_request && takes_)) {
+      message.kind = is_request ? wire::TaskMessageKind::taken : wire::TaskMessageKind::heard;
+      message.code = 0;
+      EXPECT_TRUE(rank_.mailbox.send(source, message).ok());
+    }
   }
   void lost(channel::PeerId /*peer*/, const Status& /*why*/) override {}
   int count = 0;
+
+ private:
+  Rank& rank_;
+  bool takes_;
 };
 
 // Fault: the requester kept a copy of each request that it had given up until the coupler made a call.
@@ -73,6 +85,30 @@ TEST(Tasks, ManyRequestsThatWereGivenUpAreNotDone) {
   EXPECT_EQ(done, 0);
 }
 
+// Fault: a request and its withdrawal waited in the requester for the connection to a coupler that made no call. The
+// coupler then got the request first, and gave it to a worker.
+TEST(Tasks, ARequestWaitsInItsRequesterForTheFirstAnswerOfACoupler) {
+  std::atomic<bool> given_up{false};
+  std::atomic<bool> is_over{false};
+  run_programs({{"sim", 1}, {"coupler", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      EXPECT_EQ(tasks->submit(any_worker, {}, os::deadline_after(0.05), nullptr).code(), Code::timeout);
+      given_up = true;
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      is_over = true;
+    } else {
+      CountedRequests requests(rank, true);
+      ASSERT_FINE(rank.mailbox.listen(space_of("tasks", "t"), requests));
+      wait_without_call(given_up);
+      poll_until(rank, [&] { return is_over.load(); });
+      EXPECT_EQ(requests.count, 1);
+      rank.mailbox.forget(space_of("tasks", "t"));
+    }
+  });
+}
+
 // A coupler that has not opened the tasks answers, too.
 TEST(Tasks, ACouplerThatHasNotOpenedThemHearsOfWhatWasGivenUp) {
   std::atomic<bool> is_over{false};
@@ -85,7 +121,7 @@ TEST(Tasks, ACouplerThatHasNotOpenedThemHearsOfWhatWasGivenUp) {
       }
       is_over = true;
     } else {
-      CountedRequests requests;
+      CountedRequests requests(rank);
       poll_until(rank, [&] { return is_over.load(); });
       ASSERT_FINE(rank.mailbox.listen(space_of("tasks", "t"), requests));
       EXPECT_EQ(requests.count, 0);
@@ -129,7 +165,7 @@ TEST(Tasks, ARequestThatACouplerMayHaveTakenIsNotOfferedToAnother) {
       is_over = true;
     } else if (rank.environment.self() == 1) {
       auto& messenger = *rank.party.messenger;
-      CountedRequests requests;
+      CountedRequests requests(rank);
       ASSERT_FINE(rank.mailbox.listen(space_of("tasks", "t"), requests));
       poll_until(rank, [&] { return requests.count > 0; });
       ASSERT_FINE(messenger.send_internal(messenger.groups().universe(), message::internal_context | 0x7461736B,
@@ -137,7 +173,7 @@ TEST(Tasks, ARequestThatACouplerMayHaveTakenIsNotOfferedToAnother) {
       poll_until(rank, [&] { return is_over.load(); });
       rank.mailbox.forget(space_of("tasks", "t"));
     } else {
-      CountedRequests requests;
+      CountedRequests requests(rank);
       ASSERT_FINE(rank.mailbox.listen(space_of("tasks", "t"), requests));
       poll_until(rank, [&] { return is_over.load(); });
       EXPECT_EQ(requests.count, 1);

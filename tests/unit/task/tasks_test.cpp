@@ -310,6 +310,8 @@ TEST(Tasks, ACallWithoutTimeGivesARequestThatHasCome) {
       opened = true;
       std::this_thread::sleep_for(std::chrono::milliseconds(200));  // makes no call while the request comes
       Incoming task;
+      EXPECT_EQ(coupler->next(0, task).code(), Code::not_yet);  // the requester waited for this first answer
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
       ASSERT_FINE(coupler->next(0, task));
       ASSERT_FINE(coupler->complete(task.id, {}));
       EXPECT_EQ(coupler->next(soon(), task).code(), Code::end);
