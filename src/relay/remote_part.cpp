@@ -127,7 +127,8 @@ RemotePart::~RemotePart() {
     static_cast<void>(remote_.environment_.between_slices());
   }
   const bool has_ended = slots_.file().control().published.closed.load(std::memory_order_relaxed) != 0;
-  const bool may_hold = told_.asked && holds() && (state_ != State::refused || source_.selection.again);
+  const bool may_hold =
+      told_.asked && holds() && (state_ != State::refused || source_.selection.again || told_.asked_before);
   channel::Channel* const channel = line_.channel();
   remote_.parts_.erase(number_);
   slots_.leave_to(remote_.left_, number_, channel);
@@ -189,6 +190,7 @@ void RemotePart::lost(const channel::Channel& channel, const Status& why) {
   if (&channel == line_.channel()) {
     slots_.end_filling();
     line_.lost(why);
+    told_.asked_before = told_.asked_before || told_.asked;
     state_ = state_ == State::open ? State::broken : state_;
   }
 }

@@ -89,6 +89,7 @@ class RemotePart final : public series::Part {
   series::NeededSteps needed_;  // told by the reader
   struct Told {                 // what a relay was told
     bool asked = false;         // it may know of this subscription
+    bool asked_before = false;  // a relay that is lost may have known of it
     std::uint64_t granted = 0;  // the relay may send ordinals below this
     std::uint64_t jumped = 0;   // and below this, after a jump
     series::NeededSteps needed;

@@ -23,9 +23,9 @@ constexpr int take_budget = 16;
 constexpr int turns_each = 4;
 // Number of ticks until files of superseded incarnations, which were still in use, are checked again.
 constexpr unsigned ticks_between_tidying = 10;
-constexpr std::size_t most_deferred = 4096;
+constexpr std::size_t max_deferred_frames = 4096;
 
-// Is this process without memory or descriptors, as it may be for a moment?
+// Returns true if the code means that this process has no memory or descriptor left, which may pass.
 bool is_shortage(Code code) noexcept {
   return code == Code::limit || code == Code::memory;
 }
@@ -244,10 +244,11 @@ bool Server::ready() const {
 }
 
 bool Server::told_all() const {
-  return std::all_of(subscriptions_.begin(), subscriptions_.end(), [](const auto& item) {
-    return !item.first->queued() && std::all_of(item.second.numbered.begin(), item.second.numbered.end(),
-                                                [](const auto& numbered) { return numbered.second->told_all(); });
-  });
+  return left_.frames.empty() && std::all_of(subscriptions_.begin(), subscriptions_.end(), [](const auto& item) {
+           return !item.first->queued() &&
+                  std::all_of(item.second.numbered.begin(), item.second.numbered.end(),
+                              [](const auto& numbered) { return numbered.second->told_all(); });
+         });
 }
 
 void Server::tick() {
@@ -268,17 +269,7 @@ void Server::tick() {
 }
 
 void Server::look_at_left() {
-  std::erase_if(left_.frames, [this](const Deferred& frame) {
-    if (is_shortage(serve(frame.selection.file).code())) {
-      return false;
-    }
-    if (!frame.subscribes) {
-      static_cast<void>(end_hold(*frame.channel, frame.number, frame.selection));
-    } else if (find(*frame.channel, frame.number) == nullptr) {
-      subscribe(*frame.channel, frame.number, frame.selection);
-    }
-    return true;
-  });
+  left_.retry(*this);
   const std::size_t ended = std::erase_if(left_.holds, [&](const LeftHold& left) {
     auto& file = *left.served->file;
     const bool stands = series::look_at_hold(file, left.hold) == series::HoldState::held;
@@ -365,11 +356,34 @@ void Server::lost(channel::Channel& channel) {
 // ---- subscribing ----
 
 bool Server::Left::defer(Deferred frame) {
-  if (frames.size() >= most_deferred) {
+  if (frames.size() >= max_deferred_frames) {
     return false;
   }
   frames.push_back(std::move(frame));
   return true;
+}
+
+// If one of them finds no memory, those that were not carried out stay.
+void Server::Left::retry(Server& server) {
+  std::size_t place = 0;
+  for (std::size_t count = frames.size(); count > 0 && place < frames.size(); --count) {
+    const Deferred frame = frames[place];
+    if (is_shortage(server.serve(frame.selection.file).code())) {
+      ++place;
+      continue;
+    }
+    if (!frame.subscribes) {
+      static_cast<void>(server.end_hold(*frame.channel, frame.number, frame.selection));
+    } else if (server.find(*frame.channel, frame.number) == nullptr) {
+      server.subscribe(*frame.channel, frame.number, frame.selection);
+    }
+    const auto done = std::find_if(frames.begin(), frames.end(), [&](const Deferred& one) {
+      return one.channel == frame.channel && one.number == frame.number && one.subscribes == frame.subscribes;
+    });
+    if (done != frames.end()) {  // its channel may be lost by now
+      frames.erase(done);
+    }
+  }
 }
 
 void Server::Left::forget(const channel::Channel& channel, std::optional<std::uint32_t> number) {
@@ -442,8 +456,8 @@ Status Server::end_hold(channel::Channel& channel, std::uint32_t number, const R
   COUPLET_TRY(selection.status());
   {
     const auto served = serve(selection->file);
-    if (is_shortage(served.code())) {
-      static_cast<void>(left_.defer({&channel, number, *selection, false}));
+    if (is_shortage(served.code()) && !left_.defer({&channel, number, *selection, false})) {
+      return served.status().within("the relay");  // the channel ends, and the reader says it again over the next one
     }
     if (!served.ok() && served.code() != Code::not_found) {
       return {};

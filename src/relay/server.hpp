@@ -57,14 +57,14 @@ class Server final : private Activation {
   [[nodiscard]] bool ready() const;
   // Returns a descriptor that can be read when a writer has published what was waited for; -1 without watch.
   [[nodiscard]] int descriptor() const { return bell_.number(); }
-  // Checks whether writers are alive. Call it about every 100 ms.
+  // Checks whether writers are alive, and tries again what could not be done. Call it about every 100 ms.
   void tick();
 
   // Handles the frames of readers.
   Status arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
   void lost(channel::Channel& channel);
 
-  [[nodiscard]] std::size_t subscriptions() const { return count_ + ending_.size(); }
+  [[nodiscard]] std::size_t subscriptions() const { return count_ + ending_.size() + left_.frames.size(); }
   // Returns true if every subscriber has been sent all that there is and will be.
   [[nodiscard]] bool told_all() const;
   [[nodiscard]] const Pushed& pushed() const { return pushed_; }
@@ -77,21 +77,23 @@ class Server final : private Activation {
     std::shared_ptr<ServedFile> served;
     series::Hold hold;
   };
-  // A frame that cannot be carried out now, since this process has no memory or descriptor for the file: it ends a
-  // hold, or continues with one. Its reader has nobody else to ask.
+  // A frame that ends a hold, or continues a subscription, and cannot be carried out yet, since this process has no
+  // memory or descriptor for the file. No other relay can do it.
   struct Deferred {
     channel::Channel* channel = nullptr;
     std::uint32_t number = 0;
     wire::Subscribe selection;
     bool subscribes = false;
   };
-  // What waits for something that no frame tells of. tick() looks at it.
+  // Holds and frames that tick() looks at again, since no frame says when they can go on.
   struct Left {
     std::vector<LeftHold> holds;
     std::vector<Deferred> frames;
 
     // Returns false if there are too many already.
     [[nodiscard]] bool defer(Deferred frame);
+    // Carries out what can be carried out now.
+    void retry(Server& server);
     void forget(const channel::Channel& channel, std::optional<std::uint32_t> number = std::nullopt);
   };
   struct OfChannel {

@@ -280,9 +280,6 @@ void Mailbox::tell_news() {
   while (!news_.empty()) {
     const News news = std::move(news_.front());
     news_.pop_front();
-    if (news.loss) {
-      withdrawals.lost(news.peer);
-    }
     tell([&](Listener& listener) {
       if (news.loss) {
         listener.lost(news.peer, *news.loss);

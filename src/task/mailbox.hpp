@@ -95,11 +95,13 @@ class Mailbox final : public engine::Source {
   // Called by the membership when a rank has left or is lost. The next poll reports it.
   void lost(channel::PeerId peer, Status why) {
     cut_off_.erase(peer);
+    withdrawals.lost(peer);
     news_.push_back({peer, std::move(why)});
   }
   // Called by the membership when a rank that was lost, or had left, is there again. The next poll reports it.
   void returned(channel::PeerId peer) {
     cut_off_.erase(peer);
+    withdrawals.lost(peer);
     news_.push_back({peer, std::nullopt});
   }
   // Returns true if nothing comes from that rank to this process, although it lives.
@@ -108,7 +110,7 @@ class Mailbox final : public engine::Source {
   void look_again() noexcept { looks_wanted_ = 2; }
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
 
-  Withdrawals withdrawals{*this};
+  Withdrawals withdrawals{*this};  // shared by all requesters of this process
 
   int poll(std::uint64_t now_ns, int budget) override;
   [[nodiscard]] bool ready() const override;

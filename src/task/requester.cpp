@@ -1,6 +1,7 @@
 #include "task/requester.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/counted.hpp"
@@ -71,14 +72,15 @@ Status Requester::wait_until(const std::function<bool()>& done, std::uint64_t de
       done, deadline_ns, [&] { return what; }, nullptr, true);
 }
 
-// Waits until the task may be sent to its coupler, or is done, since the coupler is gone.
+// Waits until the task may be sent to its coupler. If the coupler is gone, the task is done, with its error.
 Status Requester::wait_for_coupler(Task& task, std::uint64_t deadline_ns) {
   const channel::PeerId coupler = task.coupler;
   task.coupler_life = mailbox_.environment().incarnation(coupler);
   const auto is_over = [&] { return task.done || mailbox_.withdrawals.answered(coupler); };
-  while (!task.done && !mailbox_.withdrawals.may_ask(coupler)) {  // a lost life of it answers nothing, and is forgotten
+  // If the coupler is lost meanwhile, its withdrawals are forgotten, and its next life is asked.
+  while (!task.done && !mailbox_.withdrawals.may_ask(coupler)) {
     COUPLET_TRY(mailbox_.withdrawals.ask(coupler, space_));
-    COUPLET_TRY(wait_until(is_over, deadline_ns, "a coupler"));
+    COUPLET_TRY(wait_until(is_over, deadline_ns, "the answer of a coupler to a withdrawal"));
   }
   task.coupler_life = mailbox_.environment().incarnation(coupler);  // it may have been started again meanwhile
   return {};
@@ -114,6 +116,16 @@ Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t de
   return waited;
 }
 
+// Without memory, nothing is left of the task; a withdrawal that could not be sent is sent later.
+Status Requester::offer_once(Task& task, const TaskMessage& message, std::uint64_t deadline_ns) {
+  try {
+    return offer(task, message, deadline_ns);
+  } catch (const std::bad_alloc&) {
+    tasks_.erase(message.number);
+    throw;
+  }
+}
+
 Status Requester::submit(std::int32_t worker, const Content& content, std::uint64_t deadline_ns, Task** task) {
   if (closed_) {
     return fail(Code::state, "tasks '{}' are closed", name_);
@@ -137,7 +149,7 @@ Status Requester::submit(std::int32_t worker, const Content& content, std::uint6
     made->number = message.number;
     made->coupler = coupler;
     made->kept = true;
-    const Status offered = offer(*made, message, until_ns);
+    const Status offered = offer_once(*made, message, until_ns);
     Status objection = offered.ok() && made->done && !made->taken ? made->status : offered;
     const bool may_be_done = made->sent && mailbox_.is_cut_off(coupler);  // it lives, and cannot answer
     const bool again = objection.code() == Code::peer_lost && !may_be_done;
@@ -269,7 +281,7 @@ void Requester::lost(channel::PeerId peer, const Status& why) {
       concerned.push_back(task.get());
     }
   }
-  const bool is_cut_off = mailbox_.is_cut_off(peer);  // then it lives, and the task may be done or not
+  const bool is_cut_off = mailbox_.is_cut_off(peer);  // it lives, but cannot answer: the task may be done or not
   for (Task* task : concerned) {
     conclude(*task, is_cut_off
                         ? fail(Code::peer_lost, "tasks '{}': the connection to the coupler of task {} failed: {}",

@@ -8,7 +8,7 @@ using wire::TaskMessage;
 using wire::TaskMessageKind;
 
 bool Withdrawals::may_ask(channel::PeerId coupler) const {
-  return met_.contains(coupler) && !unanswered_.contains(coupler);
+  return have_answered_.contains(coupler) && !unanswered_.contains(coupler);
 }
 
 Status Withdrawals::send(channel::PeerId coupler, std::uint64_t space, std::uint64_t number) {
@@ -16,12 +16,15 @@ Status Withdrawals::send(channel::PeerId coupler, std::uint64_t space, std::uint
   message.kind = TaskMessageKind::withdraw;
   message.space = space;
   message.number = number;
-  unanswered_[coupler][number] = {.space = space, .sent = true};
-  Status sent = mailbox_.send(coupler, message);  // if the coupler is this process, the answer has come by now
-  if (!sent.ok()) {
-    unanswered_[coupler][number].sent = false;
+  unanswered_[coupler][number] = {.space = space, .sent = false};
+  COUPLET_TRY(mailbox_.send(coupler, message));
+  if (const auto found = unanswered_.find(coupler); found != unanswered_.end()) {
+    // If the coupler is this process, it has answered by now.
+    if (const auto withdrawal = found->second.find(number); withdrawal != found->second.end()) {
+      withdrawal->second.sent = true;
+    }
   }
-  return sent;
+  return {};
 }
 
 Status Withdrawals::ask(channel::PeerId coupler, std::uint64_t space) {
@@ -38,20 +41,24 @@ Status Withdrawals::ask(channel::PeerId coupler, std::uint64_t space) {
   return {};
 }
 
+// An answer to a withdrawal that is not known is one of an earlier life, and says nothing of this one.
 bool Withdrawals::take(channel::PeerId source, const TaskMessage& message) {
-  met_.insert(source);
+  if (message.kind != TaskMessageKind::heard) {
+    return false;
+  }
   const auto found = unanswered_.find(source);
-  if (message.kind == TaskMessageKind::heard && found != unanswered_.end()) {
+  if (found != unanswered_.end() && found->second.contains(message.number)) {
+    have_answered_.insert(source);
     found->second.erase(message.number);
     if (found->second.empty()) {
       unanswered_.erase(found);
     }
   }
-  return message.kind == TaskMessageKind::heard;
+  return true;
 }
 
-void Withdrawals::lost(channel::PeerId peer) {
-  met_.erase(peer);
+void Withdrawals::lost(channel::PeerId peer) noexcept {
+  have_answered_.erase(peer);
   unanswered_.erase(peer);
 }
 

@@ -396,7 +396,7 @@ def test_an_uneven_end_that_is_told_of_is_no_finding() -> None:
 
 
 def test_what_a_rank_publishes_after_an_uneven_end_was_told_is_not_told_again() -> None:
-    """Chaos seed 34000108: a rank waited for a slot, which the hold gave free once the uneven end was told."""
+    """Chaos seed 34000108: a rank waited for a slot that a holder released after it had been told of the uneven end."""
     run = good_run()
     end_unevenly(run)
     run.lives[-1].calls.insert(-2, put(10 * STEPS + 10, 3950, 3951))

@@ -198,7 +198,7 @@ def test_a_coupler_may_take_a_request_at_the_moment_at_which_it_is_given_up(begi
     assert ("task-given-up" in kinds(check(run))) == accused
 
 
-def test_a_message_that_a_request_is_withdrawn_comes_late_over_a_cable_that_was_cut() -> None:
+def test_a_withdrawal_may_come_late_over_a_cable_that_was_cut() -> None:
     run = task_run()
     do_what_was_given_up(run)
     run.harms.append(Harm("cut", "a-b", 6500 * MS, 7500 * MS))
@@ -206,7 +206,7 @@ def test_a_message_that_a_request_is_withdrawn_comes_late_over_a_cable_that_was_
 
 
 @pytest.mark.parametrize("name", ["requester/0", "coupler/0", "worker/1"])
-def test_a_task_waits_as_long_as_one_of_those_who_do_it_makes_no_call(name: str) -> None:
+def test_a_task_is_not_stuck_while_one_of_its_processes_makes_no_call(name: str) -> None:
     run = task_run()
     wait_for_ever(run)
     life = life_of(run, name)

@@ -166,6 +166,11 @@ void Checker::check_culprit(const Life& life, const Call& call) {
   if (call.status != COUPLET_ERROR_PEER_LOST || !call.ended()) {
     return;
   }
+  const bool has_wall = std::any_of(plan_.faults.begin(), plan_.faults.end(),
+                                    [](const Fault& fault) { return fault.what.verb == "wall"; });
+  if (has_wall && call.text.starts_with("no connection to ")) {
+    return;  // without a hub nobody asks the other one to connect; the text says so and calls nobody lost
+  }
   // A collective call that another member has revoked names that member before the one that is lost.
   std::string text = call.text;
   for (std::size_t from = text.find("revoked by "); from != std::string::npos; from = text.find("revoked by ")) {

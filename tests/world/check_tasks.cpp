@@ -1,4 +1,4 @@
-// What must hold for tasks in every world. Python's twin for real processes is tools/chaos/check_tasks.py.
+// Checks what must hold for tasks in every world. tools/chaos/check_tasks.py does the same for real processes.
 #include <couplet/couplet.h>
 
 #include <algorithm>
@@ -12,6 +12,8 @@ namespace {
 using Label = std::tuple<std::uint64_t, std::uint64_t, std::int64_t>;  // role and life of the requester, and the number
 
 constexpr Nanoseconds giving_up_ns = second / 2;  // a coupler that makes a call so soon may still take a request
+
+constexpr std::size_t max_waits = 60;  // each lasts a second; all tasks of a world take less
 
 struct Given {
   const Life* life = nullptr;
@@ -39,6 +41,7 @@ class TaskChecker {
   void check_given_up(const Task& task);
   void check_outcome(const Task& task);
   void check_end(const Task& task);
+  [[nodiscard]] bool is_done(const Given& given) const;
   [[nodiscard]] std::string group_of(const Life& life) const;
   [[nodiscard]] bool has_died(const std::string& program, Nanoseconds from_ns, Nanoseconds until_ns) const;
   [[nodiscard]] bool coupler_calls(Nanoseconds from_ns, Nanoseconds until_ns) const;
@@ -118,8 +121,20 @@ bool TaskChecker::coupler_calls(Nanoseconds from_ns, Nanoseconds until_ns) const
   });
 }
 
-// A task is done once, unless a coupler died while it was offered, or a worker has left it undone. What a worker has
-// said just before it was killed may not have arrived.
+// Has the group told that it has done the task? What was said just before one of its ranks was killed may not have
+// arrived.
+bool TaskChecker::is_done(const Given& given) const {
+  const Call* const complete = given.complete;
+  if (complete == nullptr || !complete->ended() || complete->status != COUPLET_OK) {
+    return false;
+  }
+  return std::none_of(history_.lives.begin(), history_.lives.end(), [&](const Life& life) {
+    return life.killed && group_of(life) == group_of(*given.life) && life.end_ns > given.call->begin_ns &&
+           life.end_ns < complete->end_ns + second;
+  });
+}
+
+// A task is done once, unless a coupler died while it was offered, or a worker has not completed it.
 void TaskChecker::check_once(const Task& task) {
   if (has_died("coupler", task.submit->begin_ns, task.submit->end_ns)) {
     return;
@@ -129,11 +144,7 @@ void TaskChecker::check_once(const Task& task) {
       const Given& before = task.given[one];
       const Given& after = task.given[other];
       const bool fellows = group_of(*before.life) == group_of(*after.life) && before.life->role != after.life->role;
-      const auto done = [](const Given& given) {
-        const bool told = given.complete != nullptr && given.complete->status == COUPLET_OK;
-        return told && !(given.life->killed && given.life->end_ns < given.complete->end_ns + second);
-      };
-      if (!fellows && done(before) && done(after)) {
+      if (!fellows && is_done(before) && is_done(after)) {
         report("task-twice", *after.life, *after.call, "it was done by " + before.life->role->name() + ", too");
       }
     }
@@ -169,7 +180,7 @@ void TaskChecker::check_outcome(const Task& task) {
 
 // Without faults, a task that a coupler has taken is done.
 void TaskChecker::check_end(const Task& task) {
-  if (plan_.faults.empty() && task.waits.size() >= 20 && task.waits.back()->status == COUPLET_ERROR_TIMEOUT) {
+  if (plan_.faults.empty() && task.waits.size() >= max_waits && task.waits.back()->status == COUPLET_ERROR_TIMEOUT) {
     report("task-stuck", *task.requester, *task.waits.back(), "it was not done");
   }
 }

@@ -161,7 +161,7 @@ void add_sums(Plan& plan, Random& random) {
   }
 }
 
-// Requesters, couplers and groups of workers. They stand beside the others in a world.
+// Requesters, couplers and groups of workers. They run beside the other programs of a world.
 void add_tasks(Plan& plan, Random& random) {
   const auto node = [&] { return static_cast<int>(random.below(2)); };
   const int requesters = random.chance(0.3) ? 2 : 1;
@@ -172,7 +172,7 @@ void add_tasks(Plan& plan, Random& random) {
       std::map<std::string, std::string> how = {{"count", number(random.between(1, 12))},
                                                 {"timeout", timeouts[random.below(4)]}};
       how["words"] = number(random.chance(0.8) ? random.between(1, 200) : random.between(200, 20'000));
-      how["slices"] = random.chance(0.3) ? "0" : "20";
+      how["slices"] = random.chance(0.3) ? "0" : "60";
       script.push_back(make("submit", "", how));
       if (random.chance(0.4)) {
         script.push_back(make("idle", "", {{"s", milliseconds(random.below(2000))}}));

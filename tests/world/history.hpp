@@ -32,8 +32,8 @@ struct Call {
   Nanoseconds stopped_ns = 0;  // how long the process was stopped during the call
   int status = 0;
   std::string text;
-  // Of put: the step. Of messages and tasks: the number of the message or task; where they arrive also the sender's
-  // life, and of tasks the place of its role in the plan.
+  // Of put: the step. Of messages and tasks: the number of the message or task. Of what arrives: also the sender's
+  // life. Of a task that arrives: also the place of the requester's role in the plan.
   std::int64_t number = -1;
   std::uint64_t life = 0;
   std::uint64_t sender = 0;
@@ -75,7 +75,7 @@ struct History {
 // Lets virtual time pass.
 void sleep_s(double seconds);
 
-// Records the begin of a call, and its end with what it has returned.
+// Records the beginning of a call, and its end with what it has returned.
 Call& begin_call(Life& life, const char* verb, const std::string& object, double timeout_s);
 int end_call(Life& life, Call& call, int status);
 

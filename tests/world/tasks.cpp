@@ -76,7 +76,7 @@ void TaskPart::submit(const Action& action) {
 }
 
 void TaskPart::wait(couplet_task* task, const Action& action, std::uint64_t number) {
-  for (std::int64_t slice = 0; task != nullptr && slice < action.whole("slices", 20); ++slice) {
+  for (std::int64_t slice = 0; task != nullptr && slice < action.whole("slices", 60); ++slice) {
     Call& call = begin_call(life_, "task_wait", "jobs", slice_s);
     call.number = static_cast<std::int64_t>(number);
     end_call(life_, call, couplet_task_wait(&task, slice_s));
@@ -124,7 +124,7 @@ int TaskPart::work_once(const Action& action) {
 // coupler goes on.
 void TaskPart::work(couplet_universe* universe, const Action& action) {
   const bool coupler = opened_.object == "coupler";
-  const double patience_s = action.real("patience", coupler ? 120 : 15);  // nothing tells a coupler what goes on
+  const double patience_s = action.real("patience", coupler ? 120 : 15);  // run() does not say whether a task was done
   Nanoseconds progress = kernel->now();
   while (tasks_ != nullptr && seconds_since(progress) < patience_s) {
     const int status = work_once(action);

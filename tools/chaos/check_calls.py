@@ -17,6 +17,7 @@ MARGIN_CPU_S = 2.0
 RANK_DELAY_S = 60.0
 UNTIMED_S = {"isend": 5.0, "irecv": 5.0, "count": 5.0, "close": 40.0, "leave": 40.0, "create": 40.0}
 JOIN_SLOW_S = 6.0
+ANSWER_S = 10.0  # a request that does not wait for room waits so long for the coupler's answer
 ALWAYS_STRANGE = (
     *("ERROR_ARGUMENT", "ERROR_TYPE", "ERROR_SHAPE", "ERROR_STEP", "ERROR_FORKED", "ERROR_THREAD", "ERROR_CONFIG"),
     *("ERROR_MPI", "ERROR_TRUNCATED", "ERROR_AUTHENTICATION", "ERROR_VERSION", "ERROR_PROTOCOL", "ERROR_INTERNAL"),
@@ -53,6 +54,8 @@ def allowed_s(life: Life, call: Call) -> float | None:
         return wait if wait >= 0 else None
     if "timeout" in call.facts:
         timeout = float(call.facts["timeout"])
+        if call.name == "submit" and timeout == 0:
+            return ANSWER_S
         return timeout if 0 <= timeout < 1e6 else None
     if call.name == "idle":
         return None
@@ -63,6 +66,8 @@ def check_time(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     allowed = allowed_s(life, call)
     timeout = call.facts.get("timeout", call.facts.get("wait", 0))
     waits = call.status in ("NOT_YET", "ERROR_TIMEOUT") and timeout > 0.05 and not is_required_timeout(call)
+    if call.name == "task_next" and not evidence.leads_group(life):
+        waits = False  # the timeout of the first rank ends the call for the group
     if waits:  # only then it is asked who took part, which takes long
         enough_s = 0.9 * min(evidence.shortest_timeout_s(life, call, timeout), 1e6) - 0.05
         if call.seconds < enough_s and evidence.seconds_together(life, call) < enough_s:

@@ -1,5 +1,5 @@
-"""Checks of tasks: what workers get was submitted, once, and not given up before; what ends well was done; no task
-waits while everybody waits for it.
+"""Checks of tasks: a worker gets only what was submitted, once, and not what was given up before; what ended with OK
+was done; no task waits while all wait for one.
 """
 
 from __future__ import annotations
@@ -97,23 +97,19 @@ def lives_with_role(evidence: Evidence, role: str) -> list[Life]:
     return [life for life in evidence.run.lives if any(call.facts["role"] == role for call in opened(life))]
 
 
-def group_of(evidence: Evidence, life: Life) -> tuple[str, int]:
-    """Returns the program, and the number of the group that does a task together."""
-    lines = [line for line in evidence.program_of[life.program].lines(life.rank) if line.startswith("open_tasks")]
-    sizes = [int(word[6:]) for line in lines for word in line.split() if word.startswith("group=")]
-    size = sizes[0] if sizes and sizes[0] else evidence.program_of[life.program].ranks
-    return life.program, life.rank // size
-
-
 def check_once(evidence: Evidence, task: Task) -> Iterator[Finding]:
-    """A task is done once, unless a coupler died while it was offered, or a worker without having done it."""
+    """A task is done once, unless a coupler died while it was offered, or a worker has not completed it. A coupler
+    without memory gives up a worker that lives.
+    """
     end_ns = evidence.end_of(task.requester, task.submit)
+    if evidence.harmed(("memory",), task.submit.begin_ns, evidence.end_ns):
+        return
     for life in lives_with_role(evidence, "coupler"):
         if life.killed_ns is not None and task.submit.begin_ns - SECOND < life.killed_ns < end_ns + SECOND:
             return
     firsts: dict[tuple[str, int], Given] = {}
     for given in sorted(task.given, key=lambda each: each.call.end_ns or 0):
-        group = group_of(evidence, given.life)
+        group = evidence.group_of(given.life)
         before = firsts.get(group)
         again = before is not None and before.life.name == given.life.name
         undone = [one for one in task.given if one is not given and not is_done(one)]
@@ -179,6 +175,9 @@ def check_stuck(evidence: Evidence, task: Task) -> Iterator[Finding]:
     if not workers or any(life.life for life in couplers + workers):
         return  # after a death the task has an error, which the requester may hear late
     waiting = [(call.begin_ns, evidence.end_of(task.requester, call)) for call in task.waits]
+    workers = [life for life in workers if not has_closed(life, waiting[0][0])]
+    if not workers:
+        return
     for life in workers:
         waiting = common(waiting, spans_of(evidence, life, ("task_next",)))
     for life in couplers:
@@ -190,15 +189,20 @@ def check_stuck(evidence: Evidence, task: Task) -> Iterator[Finding]:
         yield Finding("task-stuck", text, f"{task.requester.name}, task_wait at {task.waits[0].begin_ns}")
 
 
+def has_closed(life: Life, by_ns: int) -> bool:
+    return any(call.name == "close_tasks" and call.begin_ns <= by_ns for call in life.calls)
+
+
 def check_groups(evidence: Evidence) -> Iterator[Finding]:
     """All ranks of a group get the same tasks in the same order, if none was lost."""
     groups: dict[tuple[str, int], list[Life]] = {}
     for life in lives_with_role(evidence, "worker"):
-        groups.setdefault(group_of(evidence, life), []).append(life)
+        groups.setdefault(evidence.group_of(life), []).append(life)
     for lives in groups.values():
         calm = all(
             life.life == 0
             and life.killed_ns is None
+            and not life.ended_at_deadline
             and not any(call.name.startswith("task_") and call.status.startswith("ERROR") for call in life.calls)
             for life in lives
         )
@@ -207,8 +211,8 @@ def check_groups(evidence: Evidence) -> Iterator[Finding]:
         first = [label_of(each.call) for each in given_to(lives[0])]
         for life in lives[1:]:
             other = [label_of(each.call) for each in given_to(life)]
-            for number, (ours, theirs) in enumerate(zip(first, other, strict=False)):
-                if ours != theirs:
-                    text = f"task {number} of {lives[0].name} is {ours}, and that of {life.name} is {theirs}"
-                    yield Finding("task-ranks-differ", text, f"{life.name} at task {number}")
-                    break
+            if first != other:
+                number = next((at for at, pair in enumerate(zip(first, other, strict=False)) if pair[0] != pair[1]), -1)
+                text = f"{lives[0].name} got {len(first)} tasks, and {life.name} {len(other)}"
+                text += f"; number {number} differs: {first[number]}, {other[number]}" if number >= 0 else ""
+                yield Finding("task-ranks-differ", text, f"{life.name} life 0")

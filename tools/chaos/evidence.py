@@ -151,16 +151,29 @@ class Evidence:
                     spans.append((harm.from_ns, harm.until_ns or self.end_ns))
         return union_s(spans, call.begin_ns, end_ns)
 
+    def group_size(self, program: str) -> int:
+        """Returns how many consecutive ranks of the program do a task together."""
+        lines = [line for line in self.program_of[program].script if "open_tasks" in line]
+        sizes = [int(word[6:]) for line in lines for word in line.split() if word.startswith("group=")]
+        return sizes[0] if sizes and sizes[0] else self.program_of[program].ranks
+
+    def group_of(self, life: Life) -> tuple[str, int]:
+        """Returns the program, and the number of the group that does a task together."""
+        return life.program, life.rank // self.group_size(life.program) if life.program in self.program_of else 0
+
+    def leads_group(self, life: Life) -> bool:
+        return life.program not in self.program_of or life.rank % self.group_size(life.program) == 0
+
     def held_up_by_group_s(self, life: Life, call: Call) -> float:
-        """Returns the seconds of a call of a group of workers in which another rank of the program, which lived, was in
-        no such call or stopped: the ranks wait for each other.
+        """Returns the seconds of a call of a group of workers in which another rank of the group, which lived, was
+        outside such calls, or was stopped: the ranks wait for each other.
         """
         if call.name not in ("task_next", "task_complete"):
             return 0.0
         end_ns = self.end_of(life, call)
         spans: list[tuple[int, int]] = []
         for fellow in self.run.lives:
-            if fellow.program == life.program and fellow.rank != life.rank:
+            if self.group_of(fellow) == self.group_of(life) and fellow.rank != life.rank:
                 spans += self.outside(fellow, "task_next", "task_complete")
                 for harm in self.run.harms:
                     if harm.target == fellow.name and harm.kind in ("stop", "slow"):

@@ -19,7 +19,9 @@ from couplet.cli.launch import command_line, environment, start_of, starts
 TAIL_LINES = 20
 ERROR_SIGN = "couplet: COUPLET_ERROR_"
 LOSS_SIGNS = ("couplet: COUPLET_ERROR_PEER_LOST", "couplet.errors.PeerLostError")
-"""How the last error of a program begins that has failed because another one is gone. The second one is Python's."""
+"""The beginnings of the error of a program that failed because another one is gone: the library's, and Python's."""
+LAST_OUTPUT_S = 0.5
+"""For the output of a program that has ended: one of its children may keep the pipe open."""
 
 
 def survivors(marker: str) -> list[int]:
@@ -48,7 +50,8 @@ class Running:
         self.rank = rank
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
         self.error = ""  # the last line in which the library told of an error that ended a process
-        self.tells_of_loss = False  # the last error that it has printed is that another program is gone
+        self.tells_of_loss = False  # the last error that it has printed says that another process is lost
+        self.was_read = False  # after its end
         self.partial = b""
         self.command = command_line(program)
         executable, words = start_of(program.launcher, self.command)
@@ -190,8 +193,18 @@ class Processes:
         return all(one.process.poll() is not None for one in self.running)
 
     def failed(self) -> list[Running]:
-        """Returns the programs that have ended with an error."""
-        return [one for one in self.running if one.process.poll() not in (None, 0)]
+        """Returns the programs that have ended with an error. All that they have printed was read."""
+        found = [one for one in self.running if one.process.poll() not in (None, 0)]
+        for one in found:
+            if not one.was_read:
+                one.was_read = True
+                deadline = time.monotonic() + LAST_OUTPUT_S
+                while self._is_open(one) and time.monotonic() < deadline:
+                    self.pump(0.02)
+        return found
+
+    def _is_open(self, one: Running) -> bool:
+        return any(key.data is one for key in self._selector.get_map().values())
 
     def ended_well(self) -> dict[str, list[Running]]:
         """Returns the programs of which all processes have ended with 0."""

@@ -65,7 +65,7 @@ def _last_lines(one: Running) -> list[str]:
 
 
 class _Blame:
-    """Finds the program that has failed first.
+    """Finds the program whose failure explains the others.
 
     If a rank is lost, the programs that wait for it may end before its own launcher does, which has to end the other
     ranks of its program.
@@ -76,16 +76,15 @@ class _Blame:
 
     def find(self, processes: Processes, universe: Universe) -> Running | None:
         """Returns the failed program, once it is known which one that is."""
-        if not processes.failed():
+        failed = processes.failed()
+        if not failed:
             return None
-        if self._since is None:
-            self._since = time.monotonic()
-            processes.pump(0.1)  # what it has printed last says why it has failed
+        self._since = self._since or time.monotonic()
 
         def is_consequence(one: Running) -> bool:
             return one.tells_of_loss and one.program.name != universe.first_lost()
 
-        culprit = min(processes.failed(), key=is_consequence)
+        culprit = min(failed, key=is_consequence)
         waited_s = time.monotonic() - self._since
         is_found = not is_consequence(culprit) or processes.ended() or waited_s >= _BLAME_GRACE_S
         return culprit if is_found else None

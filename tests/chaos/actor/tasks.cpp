@@ -7,7 +7,7 @@
 namespace chaos {
 namespace {
 
-// What a task in hand says of itself.
+// Returns the facts for the history about a task in hand, and whether its words are right.
 std::string check_task(const couplet_task_info& info, std::uint64_t seed) {
   const auto* const words = static_cast<const std::uint64_t*>(info.payload);
   MessageLabel label;

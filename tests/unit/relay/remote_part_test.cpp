@@ -121,6 +121,28 @@ TEST_F(RelayRemote, AnOpeningThatIsGivenUpEndsTheHoldThatARelayMayHaveTaken) {
   EXPECT_EQ(heard_, std::vector<RelayKind>{RelayKind::unsubscribe});
 }
 
+// Fault: the first relay had taken the hold before it died, and the next one refused, for example without a descriptor.
+// The reader then owed no relay an end.
+TEST_F(RelayRemote, AHoldThatARelayMayHaveTakenEndsAlsoIfTheNextOneRefuses) {
+  const auto usual = reader_.script;
+  reader_.script = [] {};  // no relay answers
+  series::PartSelection wanted;
+  wanted.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
+  wanted.mode = series::Mode::hold;
+  auto part = std::move(reader_.remote->open_part(record_, 0, wanted, soon())).value();
+  EXPECT_EQ(part->finish_opening(os::now_ns() + 1'000'000).code(), Code::timeout);
+  reader_.kill_relay();
+  reader_.start_relay();
+  reader_.script = usual;
+  refuse_ = "the relay: Too many open files";
+  refusal_ = COUPLET_ERROR_LIMIT;
+  EXPECT_EQ(part->finish_opening(soon()).code(), Code::limit);
+  heard_.clear();
+  part.reset();
+  tell_relay();
+  EXPECT_EQ(heard_, std::vector<RelayKind>{RelayKind::unsubscribe});
+}
+
 // Fault: closing took so long for each writer rank.
 TEST_F(RelayRemote, ClosingTheHoldsOfARelayThatIsAwayWaitsOnce) {
   std::vector<std::unique_ptr<series::Part>> parts;

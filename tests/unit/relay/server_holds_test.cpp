@@ -125,7 +125,8 @@ TEST_F(RelayServer, AHoldEndsOnceItsRelayHasADescriptorForTheFile) {
   EXPECT_EQ(Connection::kind_of(frames[0]), RelayKind::unsubscribed);
 }
 
-// Fault: it was refused for good, so that its reader could only give up the hold.
+// Fault: a reader that continued with a hold was refused because the relay had no descriptor, and had to give up the
+// hold.
 TEST_F(RelayServer, AHolderGoesOnOnceItsRelayHasADescriptorForTheFile) {
   const auto writer = create(4);
   put(*writer, 0);

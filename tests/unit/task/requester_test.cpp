@@ -87,7 +87,7 @@ TEST(Tasks, ManyRequestsThatWereGivenUpAreNotDone) {
 
 // Fault: a request and its withdrawal waited in the requester for the connection to a coupler that made no call. The
 // coupler then got the request first, and gave it to a worker.
-TEST(Tasks, ARequestWaitsInItsRequesterForTheFirstAnswerOfACoupler) {
+TEST(Tasks, ARequestIsNotSentBeforeItsCouplerHasAnswered) {
   std::atomic<bool> given_up{false};
   std::atomic<bool> is_over{false};
   run_programs({{"sim", 1}, {"coupler", 1}}, [&](const std::string& program, Rank& rank) {

@@ -311,8 +311,11 @@ TEST(Tasks, ACallWithoutTimeGivesARequestThatHasCome) {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));  // makes no call while the request comes
       Incoming task;
       EXPECT_EQ(coupler->next(0, task).code(), Code::not_yet);  // the requester waited for this first answer
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-      ASSERT_FINE(coupler->next(0, task));
+      Status status = Code::not_yet;
+      for (const auto until = soon(); status.code() == Code::not_yet && os::now_ns() < until;) {
+        status = coupler->next(0, task);
+      }
+      ASSERT_FINE(status);
       ASSERT_FINE(coupler->complete(task.id, {}));
       EXPECT_EQ(coupler->next(soon(), task).code(), Code::end);
     }
