@@ -29,7 +29,7 @@ def find_compilation(build: Path, source: Path, changed: Path, folder: Path) -> 
     """
     entries = json.loads((build / "compile_commands.json").read_text())
     for entry in entries:
-        if "couplet_objects" not in entry["command"]:
+        if "CMakeFiles/couplet_layer_" not in entry["command"]:
             continue
         if entry["file"] == str(source):
             return entry, changed
