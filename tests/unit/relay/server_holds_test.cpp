@@ -1,4 +1,5 @@
 // What a relay does with holds that an earlier one has left in the file.
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -87,7 +88,7 @@ class NoDescriptors {
  public:
   NoDescriptors() {
     ::getrlimit(RLIMIT_NOFILE, &before_);
-    const int next = ::dup(0);
+    const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     ::close(next);
     const rlimit none{static_cast<rlim_t>(next), before_.rlim_max};
     ::setrlimit(RLIMIT_NOFILE, &none);
