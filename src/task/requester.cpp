@@ -116,12 +116,17 @@ Status Requester::offer(Task& task, const TaskMessage& message, std::uint64_t de
   return waited;
 }
 
-// Without memory, nothing is left of the task; a withdrawal that could not be sent is sent later.
-Status Requester::offer_once(Task& task, const TaskMessage& message, std::uint64_t deadline_ns) {
+// If there is no memory, the request is withdrawn, and nothing is left of the task.
+Status Requester::offer_or_forget(Task& task, const TaskMessage& message, std::uint64_t deadline_ns) {
   try {
     return offer(task, message, deadline_ns);
   } catch (const std::bad_alloc&) {
+    const bool sent = task.sent;
+    const channel::PeerId coupler = task.coupler;
     tasks_.erase(message.number);
+    if (sent) {
+      static_cast<void>(mailbox_.withdrawals.send(coupler, space_, message.number));
+    }
     throw;
   }
 }
@@ -149,7 +154,7 @@ Status Requester::submit(std::int32_t worker, const Content& content, std::uint6
     made->number = message.number;
     made->coupler = coupler;
     made->kept = true;
-    const Status offered = offer_once(*made, message, until_ns);
+    const Status offered = offer_or_forget(*made, message, until_ns);
     Status objection = offered.ok() && made->done && !made->taken ? made->status : offered;
     const bool may_be_done = made->sent && mailbox_.is_cut_off(coupler);  // it lives, and cannot answer
     const bool again = objection.code() == Code::peer_lost && !may_be_done;

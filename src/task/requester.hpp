@@ -61,7 +61,7 @@ class Requester final : public Listener {
   Requester(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers);
   Result<channel::PeerId> choose_coupler();
   Status wait_for_coupler(Task& task, std::uint64_t deadline_ns);
-  Status offer_once(Task& task, const wire::TaskMessage& message, std::uint64_t deadline_ns);
+  Status offer_or_forget(Task& task, const wire::TaskMessage& message, std::uint64_t deadline_ns);
   Status offer(Task& task, const wire::TaskMessage& message, std::uint64_t deadline_ns);
   void conclude(Task& task, Status status);
   Status collect(Task** task);

@@ -114,21 +114,13 @@ def check_status(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding
         yield Finding("wrong-contents", f"{call.name}: {call.facts['wrong']} words are wrong", where(life, call))
 
 
-def has_closed_tasks(evidence: Evidence, name: str, by_ns: int) -> bool:
-    """Whether a life of that actor had begun to close its tasks: it may live on, and answers no request any more."""
-    return any(
-        each.name == "close_tasks" and each.begin_ns <= by_ns
-        for life in evidence.run.lives
-        if life.name == name
-        for each in life.calls
-    )
-
-
 def check_culprit(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     """A peer that is named as lost must have ended or left. A relay must have been killed."""
     end_ns = evidence.end_of(life, call)
     named = [name for name in evidence.named_in(call.text) if evidence.lives(name)]
-    closed = "has closed" in call.text and any(has_closed_tasks(evidence, name, end_ns) for name in named)
+    closed = "has closed" in call.text and any(
+        one.has_closed_tasks(end_ns) for name in named for one in evidence.lives(name)
+    )
     if named and not closed and not any(evidence.was_gone(name, end_ns) for name in named):
         text = f"{call.name} of {life.name} says that {named[0]} is lost, which lives: {call.text}"
         yield Finding("living-declared-dead", text, where(life, call))

@@ -175,7 +175,7 @@ def check_stuck(evidence: Evidence, task: Task) -> Iterator[Finding]:
     if not workers or any(life.life for life in couplers + workers):
         return  # after a death the task has an error, which the requester may hear late
     waiting = [(call.begin_ns, evidence.end_of(task.requester, call)) for call in task.waits]
-    workers = [life for life in workers if not has_closed(life, waiting[0][0])]
+    workers = [life for life in workers if not life.has_closed_tasks(waiting[0][0])]
     if not workers:
         return
     for life in workers:
@@ -187,10 +187,6 @@ def check_stuck(evidence: Evidence, task: Task) -> Iterator[Finding]:
     if seconds > STUCK_S:
         text = f"{task.title} was not given to any worker for {seconds:.1f} s, in which all waited for a task"
         yield Finding("task-stuck", text, f"{task.requester.name}, task_wait at {task.waits[0].begin_ns}")
-
-
-def has_closed(life: Life, by_ns: int) -> bool:
-    return any(call.name == "close_tasks" and call.begin_ns <= by_ns for call in life.calls)
 
 
 def check_groups(evidence: Evidence) -> Iterator[Finding]:

@@ -61,6 +61,10 @@ class Life:
                 return None
         return None
 
+    def has_closed_tasks(self, by_ns: int) -> bool:
+        """Says whether it had begun to close its tasks by then: it may live on, and answers no request any more."""
+        return any(call.name == "close_tasks" and call.begin_ns <= by_ns for call in self.calls)
+
     def gone_ns(self) -> int | None:
         """Returns when the process ended."""
         return self.ended_ns

@@ -104,15 +104,24 @@ TEST_F(RelayRemote, EachRelayIsToldThatAHoldHasEndedUntilOneConfirmsIt) {
   EXPECT_TRUE(heard_.empty());
 }
 
+class AnUnansweredOpening : public RelayRemote {
+ protected:
+  // Asks a relay for a hold, which dies before it has answered.
+  std::unique_ptr<series::Part> unanswered() {
+    reader_.script = [] {};
+    series::PartSelection wanted;
+    wanted.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
+    wanted.mode = series::Mode::hold;
+    auto part = std::move(reader_.remote->open_part(record_, 0, wanted, soon())).value();
+    EXPECT_EQ(part->finish_opening(os::now_ns() + 1'000'000).code(), Code::timeout);
+    reader_.kill_relay();
+    return part;
+  }
+};
+
 // Fault: the relay had taken the hold before it died. Another opening has another number, so the hold stayed.
-TEST_F(RelayRemote, AnOpeningThatIsGivenUpEndsTheHoldThatARelayMayHaveTaken) {
-  reader_.script = [] {};  // no relay answers
-  series::PartSelection wanted;
-  wanted.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
-  wanted.mode = series::Mode::hold;
-  auto part = std::move(reader_.remote->open_part(record_, 0, wanted, soon())).value();
-  EXPECT_EQ(part->finish_opening(os::now_ns() + 1'000'000).code(), Code::timeout);
-  reader_.kill_relay();
+TEST_F(AnUnansweredOpening, ThatIsGivenUpEndsTheHoldThatARelayMayHaveTaken) {
+  auto part = unanswered();
   const std::uint64_t before = os::now_ns();
   part.reset();
   EXPECT_LT(os::now_ns() - before, patience_ns);
@@ -123,15 +132,9 @@ TEST_F(RelayRemote, AnOpeningThatIsGivenUpEndsTheHoldThatARelayMayHaveTaken) {
 
 // Fault: the first relay had taken the hold before it died, and the next one refused, for example without a descriptor.
 // The reader then owed no relay an end.
-TEST_F(RelayRemote, AHoldThatARelayMayHaveTakenEndsAlsoIfTheNextOneRefuses) {
+TEST_F(AnUnansweredOpening, EndsTheHoldAlsoIfTheNextRelayRefuses) {
   const auto usual = reader_.script;
-  reader_.script = [] {};  // no relay answers
-  series::PartSelection wanted;
-  wanted.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
-  wanted.mode = series::Mode::hold;
-  auto part = std::move(reader_.remote->open_part(record_, 0, wanted, soon())).value();
-  EXPECT_EQ(part->finish_opening(os::now_ns() + 1'000'000).code(), Code::timeout);
-  reader_.kill_relay();
+  auto part = unanswered();
   reader_.start_relay();
   reader_.script = usual;
   refuse_ = "the relay: Too many open files";
