@@ -244,7 +244,7 @@ bool Server::ready() const {
 }
 
 bool Server::told_all() const {
-  return left_.frames.empty() && std::all_of(subscriptions_.begin(), subscriptions_.end(), [](const auto& item) {
+  return waiting_.frames.empty() && std::all_of(subscriptions_.begin(), subscriptions_.end(), [](const auto& item) {
            return !item.first->queued() &&
                   std::all_of(item.second.numbered.begin(), item.second.numbered.end(),
                               [](const auto& numbered) { return numbered.second->told_all(); });
@@ -265,12 +265,12 @@ void Server::tick() {
       }
     }
   }
-  look_at_left();
+  look_at_waiting();
 }
 
-void Server::look_at_left() {
-  left_.retry(*this);
-  const std::size_t ended = std::erase_if(left_.holds, [&](const LeftHold& left) {
+void Server::look_at_waiting() {
+  waiting_.retry(*this);
+  const std::size_t ended = std::erase_if(waiting_.holds, [&](const LeftHold& left) {
     auto& file = *left.served->file;
     const bool stands = series::look_at_hold(file, left.hold) == series::HoldState::held;
     if (stands && (host_.hub_is_away() || !host_.alive(left.hold.owner.peer, left.hold.owner.incarnation).ok())) {
@@ -319,7 +319,7 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
       return known->credit(header.first, header.second, wanted);
     }
     case RelayKind::unsubscribe:
-      left_.forget(channel, header.context);
+      waiting_.forget(channel, header.context);
       if (known != nullptr) {
         known->give_up();
         known->end();
@@ -334,7 +334,7 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
 // The reader may be alive, and continue over another connection. Its holds stay valid, as if the relay itself had been
 // killed.
 void Server::lost(channel::Channel& channel) {
-  left_.forget(channel);
+  waiting_.forget(channel);
   const auto found = subscriptions_.find(&channel);
   std::vector<Subscription*> lost;
   if (found != subscriptions_.end()) {
@@ -344,7 +344,7 @@ void Server::lost(channel::Channel& channel) {
   }
   for (Subscription* const subscription : lost) {
     if (subscription->hold().taken()) {
-      left_.holds.push_back({subscription->served(), subscription->leave_hold()});
+      waiting_.holds.push_back({subscription->served(), subscription->leave_hold()});
     }
     subscription->end();
     retire(*subscription);
@@ -355,7 +355,7 @@ void Server::lost(channel::Channel& channel) {
 
 // ---- subscribing ----
 
-bool Server::Left::defer(Deferred frame) {
+bool Server::Waiting::defer(Deferred frame) {
   if (frames.size() >= max_deferred_frames) {
     return false;
   }
@@ -364,7 +364,7 @@ bool Server::Left::defer(Deferred frame) {
 }
 
 // If one of them finds no memory, those that were not carried out stay.
-void Server::Left::retry(Server& server) {
+void Server::Waiting::retry(Server& server) {
   std::size_t place = 0;
   for (std::size_t count = frames.size(); count > 0 && place < frames.size(); --count) {
     const Deferred frame = frames[place];
@@ -386,7 +386,7 @@ void Server::Left::retry(Server& server) {
   }
 }
 
-void Server::Left::forget(const channel::Channel& channel, std::optional<std::uint32_t> number) {
+void Server::Waiting::forget(const channel::Channel& channel, std::optional<std::uint32_t> number) {
   std::erase_if(
       frames, [&](const Deferred& frame) { return frame.channel == &channel && (!number || frame.number == *number); });
 }
@@ -410,7 +410,7 @@ void Server::subscribe(channel::Channel& channel, std::uint32_t number, Result<w
   Status status = selection.status();
   if (status.ok()) {
     if (Status served = serve(selection->file).status(); is_shortage(served.code())) {
-      if (selection->again && left_.defer({&channel, number, *selection, true})) {
+      if (selection->again && waiting_.defer({&channel, number, *selection, true})) {
         return;
       }
       status = served.within("the relay");
@@ -456,7 +456,7 @@ Status Server::end_hold(channel::Channel& channel, std::uint32_t number, const R
   COUPLET_TRY(selection.status());
   {
     const auto served = serve(selection->file);
-    if (is_shortage(served.code()) && !left_.defer({&channel, number, *selection, false})) {
+    if (is_shortage(served.code()) && !waiting_.defer({&channel, number, *selection, false})) {
       return served.status().within("the relay");  // the channel ends, and the reader says it again over the next one
     }
     if (!served.ok() && served.code() != Code::not_found) {

@@ -64,7 +64,7 @@ class Server final : private Activation {
   Status arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
   void lost(channel::Channel& channel);
 
-  [[nodiscard]] std::size_t subscriptions() const { return count_ + ending_.size() + left_.frames.size(); }
+  [[nodiscard]] std::size_t subscriptions() const { return count_ + ending_.size() + waiting_.frames.size(); }
   // Returns true if every subscriber has been sent all that there is and will be.
   [[nodiscard]] bool told_all() const;
   [[nodiscard]] const Pushed& pushed() const { return pushed_; }
@@ -86,7 +86,7 @@ class Server final : private Activation {
     bool subscribes = false;
   };
   // Holds and frames that tick() looks at again, since no frame says when they can go on.
-  struct Left {
+  struct Waiting {
     std::vector<LeftHold> holds;
     std::vector<Deferred> frames;
 
@@ -125,7 +125,7 @@ class Server final : private Activation {
   void sweep();
   // Unmaps the files that nobody has subscribed to any more.
   void forget_files();
-  void look_at_left();
+  void look_at_waiting();
 
   ServerHost& host_;
   ServerOptions options_;
@@ -137,7 +137,7 @@ class Server final : private Activation {
   std::size_t count_ = 0;                              // the number of subscriptions
   std::vector<std::unique_ptr<Subscription>> ending_;  // ended, with frames that are being sent
   std::deque<Subscription*> active_;                   // they may have something to send
-  Left left_;
+  Waiting waiting_;
   Posts posts_;
   series::Superseded superseded_;
   unsigned ticks_ = 0;

@@ -250,7 +250,7 @@ class WriterCreation {
       Status why = fail(Code::memory, "writer rank {}: there is not enough memory to create series '{}'", team_.rank(),
                         specification_.name);
       team_.leave(why);
-      withdraw();
+      withdraw(why);
       if (announcement_.begun) {
         tell_readers();
       }
@@ -517,7 +517,7 @@ class WriterCreation {
       environment_.registry().writing(record_.name, *announcement_.incarnation);
       return {};
     }
-    withdraw();
+    withdraw(answers.status());
     if (answers.code() != Code::exists) {
       tell_readers();
     }
@@ -525,11 +525,17 @@ class WriterCreation {
   }
 
   // Withdraws the announcement, if another rank has failed: the name must not stay taken by a series without writers.
-  void withdraw() {
+  // If the first rank is lost, the others do it. A rank that has lost another one does not know which: the hub does.
+  void withdraw(const Status& why) {
+    universe::SeriesRegistry::Withdrawal withdrawal{specification_.name, 0, std::nullopt};
     if (team_.rank() == 0 && announcement_.incarnation) {
-      static_cast<void>(
-          environment_.registry().withdraw(record_.name, *announcement_.incarnation, os::deadline_after(withdraw_s)));
+      withdrawal.incarnation = *announcement_.incarnation;
+    } else if (team_.rank() != 0 && announcement_.begun && why.code() == Code::peer_lost) {
+      withdrawal.announcer = record_.parts.front().writer;
+    } else {
+      return;
     }
+    static_cast<void>(environment_.registry().withdraw(withdrawal, os::deadline_after(withdraw_s)));
   }
 
   void note_incarnation(const std::string& number) {

@@ -117,8 +117,11 @@ struct NoteMessage {
   RequestId request = 0;
   SeriesNote note = SeriesNote::writer_closed;
   std::string name;
-  OpenerRanks openers;  // reader_opened: see SeriesRegistry::reader_opened
-  // Reader_opened: the incarnation that was opened. withdrawn: the incarnation whose announcement is taken back.
+  // Reader_opened: see SeriesRegistry::reader_opened. withdrawn: the rank that may have announced the series, as the
+  // only run, or no run if that is the sender.
+  OpenerRanks openers;
+  // Reader_opened: the incarnation that was opened. withdrawn: the incarnation whose announcement is taken back by its
+  // sender.
   std::uint64_t incarnation = 0;
 };
 struct RelayOfMessage {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,9 +92,17 @@ class SeriesRegistry {
   // twice counts once, and a rank that has ended is not waited for.
   virtual Status reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,
                                std::uint64_t deadline_ns) = 0;
-  // Takes back the announcement of a series whose creation failed afterwards. Called by the rank that has announced it.
-  // The name is free again, and no reader finds the series.
-  virtual Status withdraw(const std::string& name, std::uint64_t incarnation, std::uint64_t deadline_ns) = 0;
+  // A series whose creation has failed after its announcement, or after what may have been its announcement.
+  struct Withdrawal {
+    std::string name;
+    std::uint64_t incarnation = 0;             // if this rank has announced it
+    std::optional<channel::PeerId> announcer;  // the rank that may have announced it, if this rank has not
+  };
+  // Takes back the announcement of a series. If this rank has announced it, the name is free again, and no reader finds
+  // the series. If another rank has, which is lost and cannot take it back, this rank is no longer one of the writers;
+  // without the last of them the name is free in the same way. Returns not_yet if the hub does not know at the deadline
+  // that the announcer is lost.
+  virtual Status withdraw(const Withdrawal& withdrawal, std::uint64_t deadline_ns) = 0;
   virtual Status reader_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
   // What the hub has told since about a series that this process writes or has open: its newest incarnation (-1:
   // nothing was told), whether all its writers have ended, and which of its required programs have opened it. Reads

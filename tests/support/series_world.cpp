@@ -157,8 +157,11 @@ Status FileRegistry::reader_opened(const std::string& name, std::uint64_t incarn
   return {};
 }
 
-Status FileRegistry::withdraw(const std::string& name, std::uint64_t, std::uint64_t) {
-  std::filesystem::remove(path(name));
+Status FileRegistry::withdraw(const Withdrawal& withdrawal, std::uint64_t) {
+  if (withdrawal.announcer && alive_(*withdrawal.announcer)) {
+    return Code::not_yet;
+  }
+  std::filesystem::remove(path(withdrawal.name));
   return {};
 }
 

@@ -186,14 +186,28 @@ Result<std::vector<SeriesBook::Change>> SeriesBook::writer_closed(channel::PeerI
   return changes;
 }
 
-Status SeriesBook::withdraw(channel::PeerId peer, const std::string& name, std::uint64_t incarnation) {
+Status SeriesBook::withdraw(channel::PeerId peer, const SeriesRegistry::Withdrawal& withdrawal, bool announcer_lives) {
+  const auto& [name, incarnation, announcer] = withdrawal;
   const auto found = entries_.find(name);
-  if (found == entries_.end() || found->second.record.incarnation != incarnation ||
-      !found->second.writers.contains(peer)) {
-    return fail(Code::not_found, "universe rank {} does not write series '{}' of incarnation {}", peer, name,
-                incarnation);
+  const bool is_known = found != entries_.end();
+  const bool is_of_announcer =
+      announcer && is_known && found->second.announced && found->second.announcer.peer == *announcer;
+  const bool is_taken_back = is_of_announcer && !found->second.described;
+  const bool announcer_is_gone = !announcer_lives || (is_of_announcer && found->second.announcer_gone);
+  if (announcer && !announcer_is_gone && !is_taken_back) {
+    return Code::not_yet;
+  }
+  const bool is_meant = announcer ? is_of_announcer : is_known && found->second.record.incarnation == incarnation;
+  if (!is_meant || !found->second.writers.contains(peer)) {
+    return fail(Code::not_found, "universe rank {} does not write such a series '{}'", peer, name);
   }
   auto& entry = found->second;  // the entry is kept for its incarnation: the next one will be above it
+  if (announcer) {
+    entry.writers.erase(peer);
+    if (!entry.writers.empty()) {
+      return {};
+    }
+  }
   entry.writers.clear();
   entry.required.clear();
   entry.record.linger_s = 0;
@@ -205,7 +219,8 @@ Status SeriesBook::withdraw(channel::PeerId peer, const std::string& name, std::
 void SeriesBook::withdraw(const Announcer& announcer) {
   for (const auto& [name, entry] : entries_) {
     if (entry.announced && entry.announcer == announcer) {
-      static_cast<void>(withdraw(announcer.peer, name, entry.record.incarnation));  // it may have ended by now
+      // It may have ended by now.
+      static_cast<void>(withdraw(announcer.peer, {name, entry.record.incarnation, std::nullopt}, true));
     }
   }
 }

@@ -76,8 +76,8 @@ class SeriesBook {
   Status reader_opened(channel::PeerId peer, const std::string& program, const std::string& name,
                        const Opening& opening);
   // Takes an announcement back: the name is free, and no reader finds the series. Returns not_found as writer_closed
-  // does.
-  Status withdraw(channel::PeerId peer, const std::string& name, std::uint64_t incarnation);
+  // does. If another rank has announced it: not_yet if that one may still take it back, or announce it.
+  Status withdraw(channel::PeerId peer, const SeriesRegistry::Withdrawal& withdrawal, bool announcer_lives);
   // The announcer has given up the request before it had the answer: takes back what was announced with it, if anything
   void withdraw(const Announcer& announcer);
   struct Living {

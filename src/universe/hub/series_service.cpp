@@ -170,7 +170,7 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
                                  {message.incarnation, message.openers});
     tell_opened(message.name);
   } else if (message.note == SeriesNote::withdrawn) {
-    status = book_.withdraw(asker.peer, message.name, message.incarnation);
+    status = withdraw(asker.peer, message);
   } else {
     status = book_.reader_closed(asker.peer, message.name);
   }
@@ -178,6 +178,17 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
     note(message.note == SeriesNote::reader_opened ? "opened" : "closed", asker, message.name, 0);
   }
   outbox_.answer(asker.connection, message.request, status);
+}
+
+// A rank that is awaited after a restart of the hub may announce the series once more.
+Status SeriesService::withdraw(channel::PeerId peer, const NoteMessage& message) {
+  SeriesRegistry::Withdrawal withdrawal{message.name, message.incarnation, std::nullopt};
+  if (message.openers.runs.empty()) {
+    return book_.withdraw(peer, withdrawal, true);
+  }
+  withdrawal.announcer = message.openers.runs.front().first;
+  const auto* const seat = seats_.find(*withdrawal.announcer);
+  return book_.withdraw(peer, withdrawal, seat != nullptr && (seat->connection != 0 || seat->awaited));
 }
 
 // ---- relays

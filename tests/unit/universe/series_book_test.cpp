@@ -37,7 +37,7 @@ class HubSeries : public ::testing::Test {
     ocean0_ = world_->join("ocean", 0, oceans);
     ocean1_ = world_->join("ocean", 1, oceans);
     for (int rank = 2; rank < oceans; ++rank) {
-      world_->join("ocean", rank, oceans);
+      ocean2_ = world_->join("ocean", rank, oceans);
     }
     nowcast_ = world_->join("nowcast", 0, 1);
     ASSERT_TRUE(world_->has<CompleteMessage>(nowcast_) || programs.find("follower:3") != std::string::npos);
@@ -57,6 +57,14 @@ class HubSeries : public ::testing::Test {
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
     return world_->last<AnswerMessage>(from);
   }
+  // A creation of which `from` was a rank, and rank 0 of ocean the first one, has failed.
+  Code take_back(ConnectionId from) {
+    OpenerRanks announcer;
+    announcer.runs = {{0, 1}};
+    world_->send(from, NoteMessage{++request_, SeriesNote::withdrawn, "eta", announcer});
+    EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
+    return world_->last<AnswerMessage>(from).code;
+  }
   // The required programs that have opened the series, as far as this writer was told.
   [[nodiscard]] std::vector<std::string> told(ConnectionId writer) {
     return world_->has<SeriesMessage>(writer) ? world_->last<SeriesMessage>(writer).opened : std::vector<std::string>();
@@ -75,6 +83,7 @@ class HubSeries : public ::testing::Test {
   std::unique_ptr<HubWorld> world_;
   ConnectionId ocean0_ = 0;
   ConnectionId ocean1_ = 0;
+  ConnectionId ocean2_ = 0;  // the last one, if there are more than two
   ConnectionId nowcast_ = 0;
   std::array<ConnectionId, 3> followers_{};
   RequestId request_ = 100;
@@ -461,6 +470,32 @@ TEST_F(HubSeries, AnAnnouncementThatIsTakenBackFreesTheName) {
   world_->send(nowcast_, FindMessage{1, "eta", -1, false});
   EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::not_yet) << "nobody finds it";
   EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).series->incarnation, 1U);
+}
+
+// Fault: if the first rank died after its announcement, the name stayed taken for as long as the other ranks lived.
+TEST_F(HubSeries, WhatALostRankHasAnnouncedIsTakenBackByTheOthers) {
+  start("ocean:3,nowcast:1");
+  announce(ocean0_, record_of("eta", "ocean", {0, 1, 2}, {"nowcast"}));
+  EXPECT_EQ(take_back(ocean1_), Code::not_yet) << "the announcer may do it";
+  world_->cut(ocean0_);
+  EXPECT_EQ(take_back(ocean1_), Code::ok);
+  EXPECT_EQ(take_back(ocean1_), Code::not_found) << "twice";
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {3})).code, Code::exists) << "rank 2 may be writing";
+  EXPECT_EQ(take_back(ocean2_), Code::ok);
+  world_->send(nowcast_, FindMessage{1, "eta", -1, false});
+  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::not_yet) << "nobody finds it";
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {3})).code, Code::ok);
+  EXPECT_EQ(take_back(ocean1_), Code::not_found) << "what another rank has announced";
+}
+
+TEST_F(HubSeries, AnAnnouncementThatMayStillComeIsWaitedFor) {
+  start();
+  EXPECT_EQ(take_back(ocean1_), Code::not_yet) << "it may lie in the connection of the first rank";
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  world_->send(ocean0_, NoteMessage{++request_, SeriesNote::withdrawn, "eta", 0, 0});
+  EXPECT_EQ(take_back(ocean1_), Code::not_found) << "the first rank has taken it back";
+  world_->cut(ocean0_);
+  EXPECT_EQ(take_back(ocean1_), Code::not_found);
 }
 
 }  // namespace
