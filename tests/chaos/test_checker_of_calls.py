@@ -35,6 +35,20 @@ def test_the_last_process_that_leaves_and_joins_again_meets_a_hub_that_ends(
     assert ("join-failed" in kinds(check(run))) == accused
 
 
+@pytest.mark.parametrize("has_left", [True, False])
+def test_a_rank_that_comes_back_after_the_others_of_its_program_have_left_waits_for_them(has_left: bool) -> None:
+    """Chaos seed 36100002: other programs went on joining, so that the universe was not over."""
+    run = good_run()
+    other = reading(1)
+    other.number = 9
+    if not has_left:
+        other.calls = [each for each in other.calls if each.name != "leave"]
+    run.lives.append(other)
+    text = "joining took longer than 1.0 s: waiting for rank 1 of 'reader'"
+    life_of(run, "reader").calls.append(call("join", 6900, 7900, "ERROR_TIMEOUT", text))
+    assert ("join-failed" in kinds(check(run))) == (not has_left)
+
+
 @pytest.mark.parametrize(("other_s", "accused"), [(1.0, True), (0.1, False)])
 def test_the_shortest_timeout_of_the_ranks_ends_their_read(other_s: float, accused: bool) -> None:
     """Chaos seed 26200069: a rank that was started again was in an earlier part of its script than the others."""

@@ -161,7 +161,10 @@ def check_join(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     )
     over_ns = evidence.run.hub_ended_ns  # a program that is started again after all others have ended finds no hub
     is_over = over_ns is not None and (over_ns < end_ns or "every program has ended" in call.text)
-    if hurt or call.status == "ERROR_EXISTS" or is_over:
+    fellows = {one.name for one in evidence.run.lives if one.program == life.program and one.name != life.name}
+    left_ns = [evidence.lives(name)[-1].left_ns() for name in fellows]
+    is_alone = bool(fellows) and all(ns is not None and ns <= end_ns for ns in left_ns)  # a program joins as a whole
+    if hurt or call.status == "ERROR_EXISTS" or is_over or (is_alone and call.status == "ERROR_TIMEOUT"):
         return
     others = [one.calls[0].begin_ns for one in evidence.run.lives if one.calls and one.life == 0]
     if len(others) < sum(1 for _ in evidence.run.plan.actors()):
