@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint64_t default_memory_bytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t max_default_slots = 4096;  // if nobody has said how much memory there is
 constexpr std::uint32_t default_holders = 64;
-constexpr double withdraw_s = 5;  // time to tell the hub that a creation has failed
+constexpr double withdraw_s = 1;  // how long to wait until the hub knows that a creation has failed
 constexpr std::size_t longest_name = wire::series_name_bytes - 1;
 constexpr std::size_t longest_field_name = wire::series_field_name_bytes - 1;
 
@@ -250,11 +250,7 @@ class WriterCreation {
       Status why = fail(Code::memory, "writer rank {}: there is not enough memory to create series '{}'", team_.rank(),
                         specification_.name);
       team_.leave(why);
-      withdraw(why);
-      if (announcement_.begun) {
-        tell_readers();
-      }
-      give_back();
+      end_failed(why);
       return why;
     }
   }
@@ -265,15 +261,17 @@ class WriterCreation {
     COUPLET_TRY(agree_on_status(team_, prepared, preparing_series, deadline_ns_));
     COUPLET_TRY(exchange());
     const Status made = make_file();
+    announcement_.stage = Stage::agreeing;
     Status status = agree_on_status(team_, made, making_series, deadline_ns_);
     if (status.ok()) {
+      announcement_.stage = Stage::announcing;
       status = exchange_places();
     }
     if (status.ok()) {
       status = announce();
     }
     if (!status.ok()) {
-      give_back();
+      end_failed(status);
       return status;
     }
     file_->control().claimed.incarnation.store(*announcement_.incarnation, std::memory_order_release);
@@ -342,6 +340,7 @@ class WriterCreation {
     own_.required_readers = settings_.required_readers;
     own_.peer = environment_.self();
     own_.node = environment_.node();
+    own_.creation = unique;
     own_.file = fmt::format("{}{:08x}-{:016x}", file_prefix(specification_.name), own_.peer, unique);
     own_.in_window = window_ != nullptr;
     own_.collective = options_.collective;
@@ -447,6 +446,7 @@ class WriterCreation {
     }
     record_.required_readers = settings_.required_readers;
     record_.linger_s = proposals.front().linger_s;
+    record_.creation = proposals.front().creation;
     record_.slots = UINT64_MAX;
     for (const Proposal& proposal : proposals) {
       record_.slots = std::min(record_.slots, proposal.slots);
@@ -499,7 +499,6 @@ class WriterCreation {
   }
 
   Status announce() {
-    announcement_.begun = true;
     Status status;
     std::string answer;
     if (team_.rank() == 0) {
@@ -517,30 +516,38 @@ class WriterCreation {
       environment_.registry().writing(record_.name, *announcement_.incarnation);
       return {};
     }
-    withdraw(answers.status());
-    if (answers.code() != Code::exists) {
-      tell_readers();
-    }
     return answers.status();
   }
 
-  // Withdraws the announcement, if another rank has failed: the name must not stay taken by a series without writers.
-  // If the first rank is lost, the others do it. A rank that has lost another one does not know which: the hub does.
-  void withdraw(const Status& why) {
-    universe::SeriesRegistry::Withdrawal withdrawal{specification_.name, 0, std::nullopt};
-    if (team_.rank() == 0 && announcement_.incarnation) {
-      withdrawal.incarnation = *announcement_.incarnation;
-    } else if (team_.rank() != 0 && announcement_.begun && why.code() == Code::peer_lost) {
-      withdrawal.announcer = record_.parts.front().writer;
-    } else {
-      return;
+  // If the series may have been announced, readers that have found it are told that it has ended, and the hub that this
+  // rank does not write it: the name must not stay taken by a series without writers.
+  void end_failed(const Status& why) {
+    if (!may_be_announced(why.code())) {
+      return give_back();
     }
-    static_cast<void>(environment_.registry().withdraw(withdrawal, os::deadline_after(withdraw_s)));
+    tell_readers();
+    give_back();
+    environment_.registry().withdraw(record_.name, record_.creation, os::deadline_after(withdraw_s));
+  }
+
+  [[nodiscard]] bool may_be_announced(Code why) const {
+    switch (announcement_.stage) {
+      case Stage::before:
+        return false;
+      case Stage::agreeing:  // what another rank could not make, all have been told
+        return why == Code::peer_lost || why == Code::timeout || why == Code::interrupted || why == Code::memory ||
+               why == Code::mismatch;
+      default:
+        return why != Code::exists;
+    }
   }
 
   void note_incarnation(const std::string& number) {
     std::from_chars(number.data(), number.data() + number.size(), announcement_.incarnation.emplace(0));
   }
+
+  // agreeing: the first rank may know already that all ranks agree, and announce the series.
+  enum class Stage : std::uint8_t { before, agreeing, announcing };
 
   Environment& environment_;
   message::Team& team_;
@@ -550,7 +557,7 @@ class WriterCreation {
   std::uint32_t holders_ = default_holders;
   std::uint32_t far_entries_ = 0;  // behind those, one for each rank of the job
   struct {
-    bool begun = false;                        // the first rank may have announced the series
+    Stage stage = Stage::before;
     std::optional<std::uint64_t> incarnation;  // none: not announced, as far as this rank knows
   } announcement_;
   Proposal own_;

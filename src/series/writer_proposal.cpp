@@ -16,6 +16,7 @@ std::string encode_proposal(const Proposal& proposal) {
   record.name = proposal.specification.name;
   record.slots = proposal.slots;
   record.linger_s = proposal.linger_s;
+  record.creation = proposal.creation;
   record.required_readers = proposal.required_readers;
   auto& part = record.parts.emplace_back();
   part.writer = proposal.peer;
@@ -44,6 +45,7 @@ Result<Proposal> decode_proposal(const std::string& text, std::size_t rank) {
   proposal.specification.name = std::move(record->name);
   proposal.slots = record->slots;
   proposal.linger_s = record->linger_s;
+  proposal.creation = record->creation;
   proposal.required_readers = std::move(record->required_readers);
   proposal.peer = part.writer;
   proposal.node = part.node;

@@ -16,6 +16,7 @@ struct Proposal {
   std::uint64_t slots = 0;
   std::vector<std::string> required_readers;
   double linger_s = 0;
+  std::uint64_t creation = 0;  // SeriesRecord::creation; that of the first rank counts
   channel::PeerId peer = 0;
   std::uint16_t node = 0;
   bool in_window = false;

@@ -135,6 +135,7 @@ void fields(auto& visit, Is<NoteMessage> auto& message) {
   visit.text("name", message.name, max_series_name);
   openers(visit, message.openers, 0);
   visit.number("incarnation", message.incarnation);
+  visit.number("creation", message.creation);
 }
 
 void fields(auto& visit, Is<RelayOfMessage> auto& message) {

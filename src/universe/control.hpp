@@ -117,12 +117,9 @@ struct NoteMessage {
   RequestId request = 0;
   SeriesNote note = SeriesNote::writer_closed;
   std::string name;
-  // Reader_opened: see SeriesRegistry::reader_opened. withdrawn: the rank that may have announced the series, as the
-  // only run, or no run if that is the sender.
-  OpenerRanks openers;
-  // Reader_opened: the incarnation that was opened. withdrawn: the incarnation whose announcement is taken back by its
-  // sender.
-  std::uint64_t incarnation = 0;
+  OpenerRanks openers;            // reader_opened: see SeriesRegistry::reader_opened
+  std::uint64_t incarnation = 0;  // reader_opened: the incarnation that was opened
+  std::uint64_t creation = 0;     // withdrawn: see SeriesRegistry::withdraw
 };
 struct RelayOfMessage {
   RequestId request = 0;

@@ -36,6 +36,13 @@ void HubRequests::begin(RequestId request, const MemberMessage& message) {
   ask(request, asked);
 }
 
+void HubRequests::owe(RequestId request, const MemberMessage& message) {
+  auto& asked = requests_[request];
+  asked.message = message;
+  asked.users = 0;
+  ask(request, asked);
+}
+
 void HubRequests::begin_announcement(RequestId request, Description description) {
   auto& asked = requests_[request];
   asked.description = std::move(description);
@@ -48,6 +55,10 @@ void HubRequests::answered(AnswerMessage message) {
     return;
   }
   auto& asked = waiting->second;
+  if (asked.users == 0 && asked.key.empty()) {  // it was owed
+    requests_.erase(waiting);
+    return;
+  }
   const auto* const find = std::get_if<FindMessage>(&asked.message);
   if (find == nullptr || (!message.series && message.code != Code::restarted)) {
     asked.reply = std::move(message);

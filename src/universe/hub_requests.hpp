@@ -28,6 +28,9 @@ class HubRequests {
   [[nodiscard]] RequestId next() noexcept { return next_++; }
   // Begins a request and sends its message. The message's request number is `request`.
   void begin(RequestId request, const MemberMessage& message);
+  // Sends what nobody has to wait for. It is sent again, also to a hub that was started again, until it is answered;
+  // then it is not open any longer.
+  void owe(RequestId request, const MemberMessage& message);
   // Begins a request that announces a description, in parts.
   void begin_announcement(RequestId request, Description description);
   // Takes an answer, or a part of one.
@@ -66,7 +69,7 @@ class HubRequests {
     std::uint64_t incarnation = 0;
     std::optional<AnswerMessage> reply;
     std::string key;  // under which it is shared; empty if it is not
-    int users = 1;    // the callers that wait for the answer; 0: it was kept
+    int users = 1;    // the callers that wait for the answer; 0: it was kept, or is owed
   };
   void ask(RequestId request, Request& asked);
 

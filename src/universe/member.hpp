@@ -71,7 +71,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
   Status reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,
                        std::uint64_t deadline_ns) override;
-  Status withdraw(const Withdrawal& withdrawal, std::uint64_t deadline_ns) override;
+  void withdraw(const std::string& name, std::uint64_t creation, std::uint64_t deadline_ns) override;
   Status reader_closed(const std::string& name, std::uint64_t deadline_ns) override;
   [[nodiscard]] News news(const std::string& name) const override;
   Result<channel::PeerId> relay_of(std::uint16_t node, std::uint64_t deadline_ns) override;

@@ -21,9 +21,6 @@ constexpr std::uint64_t max_wait_for_return_ns = 200'000'000;
 constexpr std::uint64_t divisor_for_a_failure = 10;
 constexpr std::uint64_t divisor_between_steps = 50;
 
-// How often a rank asks whether the hub knows that the announcer of a series is lost.
-constexpr std::uint64_t withdrawal_interval_ns = 20'000'000;
-
 // Of the questions about newer incarnations of a series; a name has no such character.
 std::string key_of(const std::string& series) {
   return series + '\n';
@@ -185,8 +182,7 @@ Status Member::note_series(NoteMessage note, std::uint64_t deadline_ns) {
   const auto request = requests_.next();
   note.request = request;
   requests_.begin(request, std::move(note));
-  COUPLET_TRY_VALUE(const auto reply, await_answer(request, deadline_ns, what));
-  return reply.code;
+  return await_answer(request, deadline_ns, what).status();
 }
 
 Status Member::writer_closed(const std::string& name, std::uint64_t deadline_ns) {
@@ -195,22 +191,18 @@ Status Member::writer_closed(const std::string& name, std::uint64_t deadline_ns)
   return status;
 }
 
-// What the announcer has sent may not have reached the hub, or the hub may not know yet that the announcer is lost.
-Status Member::withdraw(const Withdrawal& withdrawal, std::uint64_t deadline_ns) {
-  NoteMessage note{.note = SeriesNote::withdrawn, .name = withdrawal.name, .incarnation = withdrawal.incarnation};
-  if (withdrawal.announcer) {
-    note.openers.runs = {{*withdrawal.announcer, 1}};
+void Member::withdraw(const std::string& name, std::uint64_t creation, std::uint64_t deadline_ns) {
+  if (left_) {
+    return;
   }
-  auto status = note_series(note, deadline_ns);
-  while (status.code() == Code::not_yet && os::now_ns() < deadline_ns) {
-    const auto pause_ends_ns = std::min(deadline_ns, os::now_ns() + withdrawal_interval_ns);
-    const auto waited = wait([] { return false; }, pause_ends_ns, "the hub to notice a death", false);
-    status = waited.code() == Code::timeout ? note_series(note, deadline_ns) : waited;
+  if (account_.is_written(name)) {
+    account_.withdrawn(name);
   }
-  if (!withdrawal.announcer) {
-    account_.withdrawn(withdrawal.name);
-  }
-  return status;
+  const auto request = requests_.next();
+  requests_.owe(request,
+                NoteMessage{.request = request, .note = SeriesNote::withdrawn, .name = name, .creation = creation});
+  const auto taken = [&] { return !requests_.is_open(request) || !answers_may_come(); };
+  static_cast<void>(wait(taken, deadline_ns, "the hub to take a series back"));
 }
 
 Status Member::reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +35,7 @@ struct SeriesRecord {
   std::vector<SeriesField> fields;
   std::uint64_t slots = 0;
   std::uint64_t incarnation = 0;  // 0, then one more each time the series was created again
+  std::uint64_t creation = 0;     // a random number, which all ranks of the creation know before it is announced
   std::vector<std::string> required_readers;
   double linger_s = 0;
   bool closed = false;            // all writers have ended
@@ -92,17 +92,11 @@ class SeriesRegistry {
   // twice counts once, and a rank that has ended is not waited for.
   virtual Status reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,
                                std::uint64_t deadline_ns) = 0;
-  // A series whose creation has failed after its announcement, or after what may have been its announcement.
-  struct Withdrawal {
-    std::string name;
-    std::uint64_t incarnation = 0;             // if this rank has announced it
-    std::optional<channel::PeerId> announcer;  // the rank that may have announced it, if this rank has not
-  };
-  // Takes back the announcement of a series. If this rank has announced it, the name is free again, and no reader finds
-  // the series. If another rank has, which is lost and cannot take it back, this rank is no longer one of the writers;
-  // without the last of them the name is free in the same way. Returns not_yet if the hub does not know at the deadline
-  // that the announcer is lost.
-  virtual Status withdraw(const Withdrawal& withdrawal, std::uint64_t deadline_ns) = 0;
+  // Says that this rank does not write the series of that creation, which has failed here after its first rank may have
+  // announced it. Whether it was announced, or will be, need not be known. If no rank writes the series any longer, its
+  // name is free, and no reader finds it. Waits until the hub has taken that, at most until the deadline; if it has not
+  // then, it is told as soon as it answers, also if it was started again.
+  virtual void withdraw(const std::string& name, std::uint64_t creation, std::uint64_t deadline_ns) = 0;
   virtual Status reader_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
   // What the hub has told since about a series that this process writes or has open: its newest incarnation (-1:
   // nothing was told), whether all its writers have ended, and which of its required programs have opened it. Reads

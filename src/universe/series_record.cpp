@@ -11,7 +11,7 @@ namespace {
 using wire::FieldReader;
 using wire::FieldWriter;
 
-constexpr std::uint16_t record_version = 1;
+constexpr std::uint16_t record_version = 2;
 constexpr std::size_t max_file_name = 255;
 
 void put_box(FieldWriter& out, const layout::Box& box) {
@@ -85,6 +85,7 @@ std::string encode_record(const SeriesRecord& record) {
   out.put_text(record.program);
   out.put(record.slots);
   out.put(record.linger_s);
+  out.put(record.creation);
   out.put(static_cast<std::uint32_t>(record.required_readers.size()));
   for (const auto& reader : record.required_readers) {
     out.put_text(reader);
@@ -126,6 +127,7 @@ Result<SeriesRecord> decode_record(std::string_view bytes) {
   record.program = in.take_text("program", max_name);
   record.slots = in.take<std::uint64_t>("slots");
   record.linger_s = in.take_real("linger_s");
+  record.creation = in.take<std::uint64_t>("creation");
   record.required_readers.resize(in.take_count("required_readers", max_programs, min_reader_bytes));
   for (auto& reader : record.required_readers) {
     reader = in.take_text("required reader", max_name);

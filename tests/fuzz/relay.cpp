@@ -230,7 +230,7 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
   Status reader_opened(const std::string&, std::uint64_t, const universe::OpenerRanks&, std::uint64_t) override {
     return {};
   }
-  Status withdraw(const Withdrawal&, std::uint64_t) override { return {}; }
+  void withdraw(const std::string&, std::uint64_t, std::uint64_t) override {}
   Status reader_closed(const std::string&, std::uint64_t) override { return {}; }
   Result<channel::PeerId> relay_of(std::uint16_t, std::uint64_t) override { return channel::first_relay_peer; }
 

@@ -62,6 +62,7 @@ json to_json(const SeriesRecord& record) {
           {"fields", fields},
           {"slots", record.slots},
           {"incarnation", record.incarnation},
+          {"creation", record.creation},
           {"required", record.required_readers},
           {"closed", record.closed},
           {"parts", parts}};
@@ -76,6 +77,7 @@ SeriesRecord from_json(const json& value) {
   }
   record.slots = value.at("slots");
   record.incarnation = value.at("incarnation");
+  record.creation = value.at("creation");
   record.required_readers = value.at("required").get<std::vector<std::string>>();
   record.closed = value.at("closed");
   for (const auto& part : value.at("parts")) {
@@ -157,12 +159,19 @@ Status FileRegistry::reader_opened(const std::string& name, std::uint64_t incarn
   return {};
 }
 
-Status FileRegistry::withdraw(const Withdrawal& withdrawal, std::uint64_t) {
-  if (withdrawal.announcer && alive_(*withdrawal.announcer)) {
-    return Code::not_yet;
+// A file for each rank that has withdrawn: <name>.withdrawn.<creation>.<rank>. Without writers the name is free.
+void FileRegistry::withdraw(const std::string& name, std::uint64_t creation, std::uint64_t) {
+  const auto note = [&](channel::PeerId rank) {
+    return fmt::format("{}/{}.withdrawn.{}.{}", directory_, name, creation, rank);
+  };
+  std::ofstream(note(self_)).flush();
+  const auto record = load(path(name));
+  if (record && record->creation == creation &&
+      std::all_of(record->parts.begin(), record->parts.end(), [&](const universe::SeriesPart& part) {
+        return std::filesystem::exists(note(part.writer)) || !alive_(part.writer);
+      })) {
+    std::filesystem::remove(path(name));
   }
-  std::filesystem::remove(path(withdrawal.name));
-  return {};
 }
 
 FileRegistry::News FileRegistry::news(const std::string& name) const {

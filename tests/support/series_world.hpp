@@ -56,7 +56,7 @@ class FileRegistry : public universe::SeriesRegistry {
   Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
   Status reader_opened(const std::string& name, std::uint64_t incarnation, const universe::OpenerRanks& openers,
                        std::uint64_t deadline_ns) override;
-  Status withdraw(const Withdrawal& withdrawal, std::uint64_t deadline_ns) override;
+  void withdraw(const std::string& name, std::uint64_t creation, std::uint64_t deadline_ns) override;
   [[nodiscard]] News news(const std::string& name) const override;
   Status reader_closed(const std::string&, std::uint64_t) override { return {}; }
   Result<channel::PeerId> relay_of(std::uint16_t, std::uint64_t) override { return Code::unsupported; }

@@ -11,9 +11,15 @@ std::uint64_t linger_ns(double linger_s) noexcept {
   return linger_s > 0 ? static_cast<std::uint64_t>(std::min(linger_s, most_s) * 1e9) : 0;
 }
 
+constexpr std::size_t max_withdrawals_of_a_peer = 64;
+
 bool has_part_of(const SeriesRecord& record, channel::PeerId writer) {
   return std::any_of(record.parts.begin(), record.parts.end(),
                      [writer](const SeriesPart& part) { return part.writer == writer; });
+}
+
+bool contains(const std::deque<std::uint64_t>& numbers, std::uint64_t number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
 }  // namespace
@@ -25,10 +31,12 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
       found->second.writers.contains(announcer.peer)) {
     return found->second.record;  // it asks again, since its connection broke before it had the answer
   }
-  // A rank that takes part in a new creation does not write the old series: WriterCreation::prepare() refuses that.
+  // A rank that takes part in a new creation does not write the old series: WriterCreation::prepare() refuses that. Its
+  // withdrawal may still be on its way.
   const auto may_write = [&](const Entry& entry) {
+    const bool has_failed = entry.announcer_gone || entry.lacks_a_writer;
     return std::any_of(entry.writers.begin(), entry.writers.end(),
-                       [&](channel::PeerId writer) { return !entry.announcer_gone || !has_part_of(record, writer); });
+                       [&](channel::PeerId writer) { return !has_failed || !has_part_of(record, writer); });
   };
   if (found != entries_.end() && may_write(found->second)) {
     return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
@@ -48,15 +56,22 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
   entry.description = std::move(description);
   entry.described = entry.announced = true;
   entry.announcer = announcer;
-  entry.announcer_gone = false;
+  entry.announcer_gone = entry.lacks_a_writer = entry.has_closed = false;
   entry.ended_ns = 0;
   entry.writers.clear();
   for (const auto& part : record.parts) {
-    entry.writers.insert(part.writer);
+    const auto of_peer = withdrawals_.find(part.writer);
+    const bool has_withdrawn = of_peer != withdrawals_.end() && contains(of_peer->second, record.creation);
+    entry.lacks_a_writer = entry.lacks_a_writer || has_withdrawn;
+    if (!has_withdrawn) {
+      entry.writers.insert(part.writer);
+    }
   }
   require(entry);
   forget_openings(entry);
-  return entry.record;
+  const auto announced = entry.record;
+  end_if_unwritten(entry, 0);
+  return announced;
 }
 
 void SeriesBook::require(Entry& entry) {
@@ -106,6 +121,7 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
     entry.record.incarnation = claim.incarnation;
     entry.description = nullptr;
     entry.described = entry.announced = false;
+    entry.announcer_gone = entry.lacks_a_writer = entry.has_closed = false;
     entry.writers.clear();
     forget_openings(entry);
   }
@@ -147,9 +163,7 @@ void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std:
     }
   }
   entry.record.closed = false;
-  if (entry.writers.empty()) {
-    end(entry, now_ns);
-  }
+  end_if_unwritten(entry, now_ns);
 }
 
 std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, const std::set<std::string>& written,
@@ -157,8 +171,7 @@ std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, co
   std::vector<Change> changes;
   for (auto& [name, entry] : entries_) {
     const bool over = !entry.announced && !written.contains(name);
-    if (over && entry.writers.erase(peer) > 0 && entry.writers.empty()) {
-      end(entry, now_ns);
+    if (over && entry.writers.erase(peer) > 0 && end_if_unwritten(entry, now_ns)) {
       changes.push_back({name, readers_of(entry)});
     }
   }
@@ -167,9 +180,22 @@ std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, co
 
 // ---- writers and readers
 
-void SeriesBook::end(Entry& entry, std::uint64_t now_ns) {
-  entry.record.closed = true;
-  entry.ended_ns = now_ns;
+// If a creation has failed, there is nothing to read. The entry is kept for its incarnation: the next one will be above
+// it.
+bool SeriesBook::end_if_unwritten(Entry& entry, std::uint64_t now_ns) {
+  if (!entry.writers.empty()) {
+    return false;
+  }
+  if (!entry.lacks_a_writer || entry.has_closed) {
+    entry.record.closed = true;
+    entry.ended_ns = now_ns;
+    return true;
+  }
+  entry.required.clear();
+  entry.record.linger_s = 0;
+  entry.description = nullptr;
+  entry.described = false;
+  return false;
 }
 
 Result<std::vector<SeriesBook::Change>> SeriesBook::writer_closed(channel::PeerId peer, const std::string& name,
@@ -178,49 +204,40 @@ Result<std::vector<SeriesBook::Change>> SeriesBook::writer_closed(channel::PeerI
   if (found == entries_.end() || found->second.writers.erase(peer) == 0) {
     return fail(Code::not_found, "universe rank {} does not write series '{}'", peer, name);
   }
+  found->second.has_closed = true;
   std::vector<Change> changes;
-  if (found->second.writers.empty()) {
-    end(found->second, now_ns);
+  if (end_if_unwritten(found->second, now_ns)) {
     changes.push_back({name, readers_of(found->second)});
   }
   return changes;
 }
 
-Status SeriesBook::withdraw(channel::PeerId peer, const SeriesRegistry::Withdrawal& withdrawal, bool announcer_lives) {
-  const auto& [name, incarnation, announcer] = withdrawal;
-  const auto found = entries_.find(name);
-  const bool is_known = found != entries_.end();
-  const bool is_of_announcer =
-      announcer && is_known && found->second.announced && found->second.announcer.peer == *announcer;
-  const bool is_taken_back = is_of_announcer && !found->second.described;
-  const bool announcer_is_gone = !announcer_lives || (is_of_announcer && found->second.announcer_gone);
-  if (announcer && !announcer_is_gone && !is_taken_back) {
-    return Code::not_yet;
+Result<std::vector<SeriesBook::Change>> SeriesBook::withdraw(channel::PeerId peer, const std::string& name,
+                                                             std::uint64_t creation, std::uint64_t now_ns) {
+  auto& withdrawals = withdrawals_[peer];
+  if (!contains(withdrawals, creation)) {
+    withdrawals.push_back(creation);
   }
-  const bool is_meant = announcer ? is_of_announcer : is_known && found->second.record.incarnation == incarnation;
-  if (!is_meant || !found->second.writers.contains(peer)) {
+  if (withdrawals.size() > max_withdrawals_of_a_peer) {
+    withdrawals.pop_front();
+  }
+  const auto found = entries_.find(name);
+  if (found == entries_.end() || found->second.record.creation != creation || found->second.writers.erase(peer) == 0) {
     return fail(Code::not_found, "universe rank {} does not write such a series '{}'", peer, name);
   }
-  auto& entry = found->second;  // the entry is kept for its incarnation: the next one will be above it
-  if (announcer) {
-    entry.writers.erase(peer);
-    if (!entry.writers.empty()) {
-      return {};
-    }
+  found->second.lacks_a_writer = true;
+  std::vector<Change> changes;
+  if (end_if_unwritten(found->second, now_ns)) {
+    changes.push_back({name, readers_of(found->second)});
   }
-  entry.writers.clear();
-  entry.required.clear();
-  entry.record.linger_s = 0;
-  entry.description = nullptr;
-  entry.described = false;
-  return {};
+  return changes;
 }
 
+// The others have not heard of its success, and have closed nothing, so that the time does not matter.
 void SeriesBook::withdraw(const Announcer& announcer) {
   for (const auto& [name, entry] : entries_) {
     if (entry.announced && entry.announcer == announcer) {
-      // It may have ended by now.
-      static_cast<void>(withdraw(announcer.peer, {name, entry.record.incarnation, std::nullopt}, true));
+      static_cast<void>(withdraw(announcer.peer, name, entry.record.creation, 0));  // it may have ended by now
     }
   }
 }
@@ -299,6 +316,7 @@ void SeriesBook::forget_reader(channel::PeerId peer) {
 
 std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std::uint64_t now_ns) {
   std::vector<Change> changes;
+  withdrawals_.erase(peer);
   for (auto& [name, entry] : entries_) {
     entry.readers.erase(peer);
     entry.former_readers.erase(peer);
@@ -307,8 +325,7 @@ std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std:
     }
     const bool wrote = entry.writers.erase(peer) > 0;
     entry.announcer_gone = entry.announcer_gone || (wrote && entry.announced && entry.announcer.peer == peer);
-    if (wrote && entry.writers.empty()) {
-      end(entry, now_ns);
+    if (wrote && end_if_unwritten(entry, now_ns)) {
       changes.push_back({name, readers_of(entry)});
     }
   }

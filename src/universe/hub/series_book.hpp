@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -75,10 +76,12 @@ class SeriesBook {
   };
   Status reader_opened(channel::PeerId peer, const std::string& program, const std::string& name,
                        const Opening& opening);
-  // Takes an announcement back: the name is free, and no reader finds the series. Returns not_found as writer_closed
-  // does. If another rank has announced it: not_yet if that one may still take it back, or announce it.
-  Status withdraw(channel::PeerId peer, const SeriesRegistry::Withdrawal& withdrawal, bool announcer_lives);
-  // The announcer has given up the request before it had the answer: takes back what was announced with it, if anything
+  // The peer does not write what that creation announces, or has announced. Without writers the name is free, and no
+  // reader finds the series, unless one of them has closed it. Returns the series whose `closed` has changed, or
+  // not_found if the creation has not been announced, or the peer does not write it.
+  Result<std::vector<Change>> withdraw(channel::PeerId peer, const std::string& name, std::uint64_t creation,
+                                       std::uint64_t now_ns);
+  // The announcer has given up the request before it had the answer: it does not write what was announced with it.
   void withdraw(const Announcer& announcer);
   struct Living {
     // Returns how many ranks of a program are there or may still come, and whether this rank is one of them.
@@ -125,6 +128,8 @@ class SeriesBook {
     bool announced = false;             // to this hub, which then knows its writers
     Announcer announcer;                // if it was announced to this hub
     bool announcer_gone = false;        // without having closed: the creation may have failed on the other ranks
+    bool lacks_a_writer = false;        // one has withdrawn: the creation has failed
+    bool has_closed = false;            // a writer
     std::set<channel::PeerId> writers;  // those that have not closed
     std::map<channel::PeerId, Reader> readers;
     // Those that have told this hub, which was started again, that they have opened the series, and have closed it
@@ -133,13 +138,16 @@ class SeriesBook {
     std::map<std::string, Required> required;  // by program
     std::uint64_t ended_ns = 0;
   };
-  static void end(Entry& entry, std::uint64_t now_ns);
+  // Ends the entry if no peer writes it any longer. Returns true if its `closed` has changed.
+  static bool end_if_unwritten(Entry& entry, std::uint64_t now_ns);
   static std::vector<channel::PeerId> readers_of(const Entry& entry);
   static void require(Entry& entry);
   static void forget_openings(Entry& entry);
   static void note_opened(Entry& entry, const Reader& reader);
 
   std::map<std::string, Entry> entries_;
+  // The last creations from which each peer has withdrawn. The announcement of one may come after that.
+  std::map<channel::PeerId, std::deque<std::uint64_t>> withdrawals_;
   std::uint64_t first_incarnation_ = 0;
 };
 

@@ -61,6 +61,9 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
     tell({{record->name, book_.readers_of(record->name)}});
   }
   const auto* const stored = book_.find(record->name, -1);
+  if (stored == nullptr) {
+    return;  // all writers have withdrawn, or are gone
+  }
   for (const auto& key : waiting_.take_for_series(record->name, record->incarnation)) {
     found(key, *stored, 0);
   }
@@ -159,8 +162,10 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
     return;
   }
   Status status;
-  if (message.note == SeriesNote::writer_closed) {
-    auto changes = book_.writer_closed(asker.peer, message.name, now_ns);
+  if (message.note == SeriesNote::writer_closed || message.note == SeriesNote::withdrawn) {
+    auto changes = message.note == SeriesNote::withdrawn
+                       ? book_.withdraw(asker.peer, message.name, message.creation, now_ns)
+                       : book_.writer_closed(asker.peer, message.name, now_ns);
     status = changes.status();
     if (changes.ok()) {
       tell(*changes);
@@ -169,8 +174,6 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
     status = book_.reader_opened(asker.peer, seats_.program(asker.place.program).spec.name, message.name,
                                  {message.incarnation, message.openers});
     tell_opened(message.name);
-  } else if (message.note == SeriesNote::withdrawn) {
-    status = withdraw(asker.peer, message);
   } else {
     status = book_.reader_closed(asker.peer, message.name);
   }
@@ -178,17 +181,6 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
     note(message.note == SeriesNote::reader_opened ? "opened" : "closed", asker, message.name, 0);
   }
   outbox_.answer(asker.connection, message.request, status);
-}
-
-// A rank that is awaited after a restart of the hub may announce the series once more.
-Status SeriesService::withdraw(channel::PeerId peer, const NoteMessage& message) {
-  SeriesRegistry::Withdrawal withdrawal{message.name, message.incarnation, std::nullopt};
-  if (message.openers.runs.empty()) {
-    return book_.withdraw(peer, withdrawal, true);
-  }
-  withdrawal.announcer = message.openers.runs.front().first;
-  const auto* const seat = seats_.find(*withdrawal.announcer);
-  return book_.withdraw(peer, withdrawal, seat != nullptr && (seat->connection != 0 || seat->awaited));
 }
 
 // ---- relays

@@ -69,7 +69,6 @@ class SeriesService {
   Status check(const Asker& asker, const SeriesRecord& record) const;
   void announced(const Asker& asker, RequestId request, std::string description, std::uint64_t now_ns);
   void found(const WaitingRequests::Key& key, const SeriesBook::Stored& stored, std::uint64_t offset);
-  Status withdraw(channel::PeerId peer, const NoteMessage& message);
   [[nodiscard]] std::string doubt() const;
   void note_gone_programs();
   void tell(const std::vector<SeriesBook::Change>& changes);

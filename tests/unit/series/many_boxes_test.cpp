@@ -50,7 +50,7 @@ class BytesRegistry final : public universe::SeriesRegistry {
   Status reader_opened(const std::string&, std::uint64_t, const universe::OpenerRanks&, std::uint64_t) override {
     return {};
   }
-  Status withdraw(const Withdrawal&, std::uint64_t) override { return {}; }
+  void withdraw(const std::string&, std::uint64_t, std::uint64_t) override {}
   Status reader_closed(const std::string&, std::uint64_t) override { return {}; }
   Result<channel::PeerId> relay_of(std::uint16_t, std::uint64_t) override { return Code::unsupported; }
 

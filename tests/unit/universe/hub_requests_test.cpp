@@ -91,5 +91,19 @@ TEST_F(SharedRequests, AnAnnouncementThatWasGivenUpIsCancelledWhenTheHubIsBack) 
   EXPECT_EQ(std::get<CancelMessage>(sent_.front()).request, announcement);
 }
 
+// A hub that was away, or was started again, has to hear it, too.
+TEST_F(SharedRequests, WhatIsOwedIsSentAgainUntilItIsAnswered) {
+  const auto request = requests_.next();
+  requests_.owe(request, NoteMessage{.request = request, .note = SeriesNote::withdrawn, .name = "sky", .creation = 7});
+  requests_.ask_again();
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(std::get<NoteMessage>(sent_[1]).creation, 7U);
+  EXPECT_TRUE(requests_.is_open(request));
+  answer(request);
+  EXPECT_FALSE(requests_.is_open(request));
+  requests_.ask_again();
+  EXPECT_EQ(sent_.size(), 2U);
+}
+
 }  // namespace
 }  // namespace couplet::universe

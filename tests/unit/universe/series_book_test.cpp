@@ -29,6 +29,14 @@ SeriesRecord record_of(const std::string& name, const std::string& program, std:
   return record;
 }
 
+// Returns the description of series 'eta' by that creation of ocean.
+SeriesRecord created(std::uint64_t creation, std::vector<channel::PeerId> writers,
+                     std::vector<std::string> required = {}) {
+  SeriesRecord record = record_of("eta", "ocean", std::move(writers), std::move(required));
+  record.creation = creation;
+  return record;
+}
+
 class HubSeries : public ::testing::Test {
  protected:
   void start(const std::string& programs = "ocean:2,nowcast:1,follower:1?", double linger_s = -1) {
@@ -57,12 +65,16 @@ class HubSeries : public ::testing::Test {
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
     return world_->last<AnswerMessage>(from);
   }
-  // A creation of which `from` was a rank, and rank 0 of ocean the first one, has failed.
-  Code take_back(ConnectionId from) {
-    OpenerRanks announcer;
-    announcer.runs = {{0, 1}};
-    world_->send(from, NoteMessage{++request_, SeriesNote::withdrawn, "eta", announcer});
+  // That creation has failed at this rank.
+  Code withdraw(ConnectionId from, std::uint64_t creation = 0) {
+    NoteMessage note{++request_, SeriesNote::withdrawn, "eta"};
+    note.creation = creation;
+    world_->send(from, std::move(note));
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
+    return world_->last<AnswerMessage>(from).code;
+  }
+  Code find(ConnectionId from) {
+    world_->send(from, FindMessage{++request_, "eta", -1, false});
     return world_->last<AnswerMessage>(from).code;
   }
   // The required programs that have opened the series, as far as this writer was told.
@@ -220,12 +232,12 @@ TEST_F(HubSeries, NotYetWithoutWaitingAndNothingAfterACancel) {
 // Fault: a creation that had timed out while the hub was stopped took the name until all its writers had ended.
 TEST_F(HubSeries, AnAnnouncementWhoseAnswerNobodyAwaitsIsTakenBack) {
   start();
-  const auto first = announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  const auto first = announce(ocean0_, created(7, {0}));
   ASSERT_EQ(first.code, Code::ok);
   world_->send(ocean0_, CancelMessage{first.request});
   world_->send(nowcast_, FindMessage{1, "eta", -1, false});
   EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::not_yet);
-  const auto second = announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  const auto second = announce(ocean0_, created(8, {0}));
   ASSERT_EQ(second.code, Code::ok) << second.text;
   EXPECT_EQ(second.series->incarnation, 1U);
   world_->send(ocean0_, CancelMessage{first.request});  // concerns the first one only
@@ -460,42 +472,88 @@ TEST_F(HubSeries, WhoHasOpenedAnEarlierIncarnationHasNotOpenedTheNewOne) {
 }
 
 // Issue 9, fault 13: the name of a creation that had failed stayed taken.
-TEST_F(HubSeries, AnAnnouncementThatIsTakenBackFreesTheName) {
+TEST_F(HubSeries, WhatAllRanksWithdrawFreesTheName) {
   start();
-  announce(ocean0_, record_of("eta", "ocean", {0, 1}, {"nowcast"}));
-  world_->send(ocean1_, NoteMessage{++request_, SeriesNote::withdrawn, "eta", 0, 7});
-  EXPECT_EQ(world_->last<AnswerMessage>(ocean1_).code, Code::not_found) << "another incarnation";
-  world_->send(ocean0_, NoteMessage{++request_, SeriesNote::withdrawn, "eta", 0, 0});
-  EXPECT_EQ(world_->last<AnswerMessage>(ocean0_).code, Code::ok);
-  world_->send(nowcast_, FindMessage{1, "eta", -1, false});
-  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::not_yet) << "nobody finds it";
-  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).series->incarnation, 1U);
+  announce(ocean0_, created(7, {0, 1}, {"nowcast"}));
+  EXPECT_EQ(withdraw(ocean1_, 8), Code::not_found) << "another creation";
+  EXPECT_EQ(withdraw(ocean0_, 7), Code::ok);
+  EXPECT_EQ(withdraw(ocean0_, 7), Code::not_found) << "twice";
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).code, Code::exists) << "rank 1 may be writing";
+  EXPECT_EQ(withdraw(ocean1_, 7), Code::ok);
+  EXPECT_EQ(find(nowcast_), Code::not_yet) << "nobody finds it";
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).series->incarnation, 1U);
 }
 
 // Fault: if the first rank died after its announcement, the name stayed taken for as long as the other ranks lived.
-TEST_F(HubSeries, WhatALostRankHasAnnouncedIsTakenBackByTheOthers) {
-  start("ocean:3,nowcast:1");
-  announce(ocean0_, record_of("eta", "ocean", {0, 1, 2}, {"nowcast"}));
-  EXPECT_EQ(take_back(ocean1_), Code::not_yet) << "the announcer may do it";
-  world_->cut(ocean0_);
-  EXPECT_EQ(take_back(ocean1_), Code::ok);
-  EXPECT_EQ(take_back(ocean1_), Code::not_found) << "twice";
-  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {3})).code, Code::exists) << "rank 2 may be writing";
-  EXPECT_EQ(take_back(ocean2_), Code::ok);
-  world_->send(nowcast_, FindMessage{1, "eta", -1, false});
-  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::not_yet) << "nobody finds it";
-  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {3})).code, Code::ok);
-  EXPECT_EQ(take_back(ocean1_), Code::not_found) << "what another rank has announced";
+TEST_F(HubSeries, ADeadRankNeedNotWithdraw) {
+  for (const bool dies_first : {true, false}) {
+    start("ocean:3,nowcast:1");
+    announce(ocean0_, created(7, {0, 1, 2}));
+    if (dies_first) world_->cut(ocean0_);
+    EXPECT_EQ(withdraw(ocean1_, 7), Code::ok);
+    EXPECT_EQ(withdraw(ocean2_, 7), Code::ok);
+    if (!dies_first) world_->cut(ocean0_);
+    EXPECT_EQ(find(nowcast_), Code::not_yet) << "nobody finds it";
+    EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {3})).code, Code::ok);
+  }
 }
 
-TEST_F(HubSeries, AnAnnouncementThatMayStillComeIsWaitedFor) {
+// Fault: facts of a creation that had failed before answered for the next one.
+TEST_F(HubSeries, AnAnnouncementThatComesAfterTheWithdrawalsFreesTheName) {
+  start("ocean:3,nowcast:1");
+  for (std::uint64_t creation = 7; creation < 10; ++creation) {
+    EXPECT_EQ(withdraw(ocean1_, creation), Code::not_found);
+    EXPECT_EQ(withdraw(ocean2_, creation), Code::not_found);
+    EXPECT_EQ(announce(ocean0_, created(creation, {0, 1, 2})).code, Code::ok);
+    EXPECT_EQ(find(nowcast_), Code::ok) << "rank 0 may be writing";
+    world_->cut(ocean0_);
+    EXPECT_EQ(find(nowcast_), Code::not_yet);
+    ocean0_ = world_->join("ocean", 0, 3);
+  }
+  EXPECT_EQ(withdraw(ocean0_, 10), Code::not_found);
+  EXPECT_EQ(announce(ocean0_, created(10, {0})).code, Code::ok) << "all have withdrawn";
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {3})).code, Code::ok);
+}
+
+// Fault: a late withdrawal took the name from a rank that wrote the next incarnation.
+TEST_F(HubSeries, AWithdrawalFromAnEarlierCreationEndsNothing) {
   start();
-  EXPECT_EQ(take_back(ocean1_), Code::not_yet) << "it may lie in the connection of the first rank";
-  announce(ocean0_, record_of("eta", "ocean", {0, 1}));
-  world_->send(ocean0_, NoteMessage{++request_, SeriesNote::withdrawn, "eta", 0, 0});
-  EXPECT_EQ(take_back(ocean1_), Code::not_found) << "the first rank has taken it back";
+  announce(ocean0_, created(7, {0, 1}));
+  withdraw(ocean0_, 7);
+  ASSERT_EQ(announce(ocean0_, created(8, {0, 1})).code, Code::ok) << "the withdrawal of rank 1 may be on its way";
+  EXPECT_EQ(withdraw(ocean1_, 7), Code::not_found);
   world_->cut(ocean0_);
-  EXPECT_EQ(take_back(ocean1_), Code::not_found);
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).code, Code::exists) << "rank 1 writes it";
+}
+
+// Fault: the name of a series was taken for as long as a rank lived that had failed alone.
+TEST_F(HubSeries, ARankThatFailsAloneKeepsNoNameAndTakesNone) {
+  start();
+  announce(ocean0_, created(7, {0, 1}));
+  EXPECT_EQ(withdraw(ocean1_, 7), Code::ok);
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).code, Code::exists) << "rank 0 writes it";
+  EXPECT_EQ(note(ocean0_, SeriesNote::writer_closed).code, Code::ok);
+  EXPECT_EQ(find(nowcast_), Code::ok) << "what rank 0 has written can be read";
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).series->incarnation, 1U);
+}
+
+TEST(SeriesBook, OnlyTheLastWithdrawalsOfAPeerAreKept) {
+  SeriesBook book;
+  for (std::uint64_t creation = 1; creation <= 65; ++creation) {
+    static_cast<void>(book.withdraw(0, "eta", creation, 0));
+  }
+  const auto announce = [&](const std::string& name, std::uint64_t creation) {
+    auto record = record_of(name, "ocean", {0});
+    record.creation = creation;
+    ASSERT_TRUE(book.announce(record, std::make_shared<const std::string>(), {0, creation}).ok());
+  };
+  announce("first", 1);
+  EXPECT_NE(book.find("first", -1), nullptr) << "forgotten";
+  announce("second", 2);
+  EXPECT_EQ(book.find("second", -1), nullptr);
+  EXPECT_TRUE(book.peer_gone(0, 0).size() == 1);
+  announce("third", 3);
+  EXPECT_NE(book.find("third", -1), nullptr) << "another process has that rank now";
 }
 
 }  // namespace
