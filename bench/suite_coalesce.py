@@ -1,10 +1,11 @@
 """bench/run coalesce: rounds of K clients that have the same two neighbours, 100 doubles each way.
 
 A case is MPI/ranks/clients. By hand over MPI: separate rounds; all requests with one wait; one derived type for each
-peer, rebuilt in each round; packed into one message for each peer. Couplet: the four combinations of the merges, by
-the method that it chooses, and again by persistent requests of MPI. (Without merged waits there is nothing to merge
-messages with, so two of the four do the same.) The order is rotated. `us` is one round at the slowest rank; `ratio` is
-the time of `a message and a wait for each client` to that of all merged, the median over the turns.
+peer, rebuilt in each round; packed into one message for each peer; and packed into shared memory, with a flag for each
+side and two halves, which is the floor of any method that copies in and out. Couplet: the four combinations of the
+merges, by the method that it chooses, and again by persistent requests of MPI. (Without merged waits there is nothing
+to merge messages with, so two of the four do the same.) The order is rotated. `us` is one round at the slowest rank;
+`ratio` is the time of `a message and a wait for each client` to that of all merged, the median over the turns.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ PAIRS = {
     "chosen": (SEPARATE, MERGED),
     "persistent": (f"{SEPARATE}, persistent", f"{MERGED}, persistent"),
     "merged persistent to packed by hand": (f"{MERGED}, persistent", "by hand: packed"),
+    "merged to mapped by hand": (MERGED, "by hand: mapped"),
     "separate by hand to merged persistent": ("by hand: separate rounds", f"{MERGED}, persistent"),
 }
 

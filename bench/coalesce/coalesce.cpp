@@ -3,12 +3,16 @@
 // Rank 0 prints one line, {"name": [microseconds of a round, by turn], ...}. A sample is that of the slowest rank. The
 // order is rotated. Managers of Couplet are open during their own samples only, so that none is polled beside another.
 #include <mpi.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <couplet/couplet.hpp>
 #include <couplet/couplet_mpi.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -213,6 +217,66 @@ class Packed final : public Contender {
   std::vector<MPI_Request> requests_;
 };
 
+// The least that any library can do over shared memory: what is for a side is copied into one of two halves, whose flag
+// says of which round it is, and the neighbour copies it from there.
+class Mapped final : public Contender {
+ public:
+  explicit Mapped(World& world) : Contender("by hand: mapped"), world_(world) {
+    const std::size_t bytes = 4 * half_bytes();
+    void* own = nullptr;
+    MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &window_);
+    own_ = static_cast<std::byte*>(own);
+    std::memset(own_, 0, bytes);
+    for (int side = 0; side < 2; ++side) {
+      MPI_Aint size = 0;
+      int unit = 0;
+      void* base = nullptr;
+      MPI_Win_shared_query(window_, world.peers[side], &size, &unit, &base);
+      theirs_[side] = static_cast<std::byte*>(base);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  ~Mapped() override { MPI_Win_free(&window_); }
+  void round() override {
+    ++round_;
+    for (int side = 0; side < 2; ++side) {
+      std::byte* const half = half_of(own_, side);
+      double* place = reinterpret_cast<double*>(half + line);
+      for (const Part& part : world_.parts) place = std::copy(part.out[side].begin(), part.out[side].end(), place);
+      flag_of(half).store(round_, std::memory_order_release);
+    }
+    for (int side = 0; side < 2; ++side) {
+      std::byte* const half = half_of(theirs_[side], 1 - side);
+      for (int look = 1; flag_of(half).load(std::memory_order_acquire) < round_; ++look) {
+        if (look % looks == 0) sched_yield();
+      }
+      const double* place = reinterpret_cast<const double*>(half + line);
+      for (Part& part : world_.parts) {
+        std::copy(place, place + numbers, part.in[side].begin());
+        place += numbers;
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t line = 64;
+  static constexpr int looks = 1000;  // before another process may have the core
+  [[nodiscard]] std::size_t half_bytes() const {
+    return line + (world_.parts.size() * numbers * sizeof(double) + line - 1) / line * line;
+  }
+  [[nodiscard]] std::byte* half_of(std::byte* base, int side) const {
+    return base + (static_cast<std::size_t>(side) * 2 + round_ % 2) * half_bytes();
+  }
+  static std::atomic_ref<std::uint64_t> flag_of(std::byte* half) {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(half));
+  }
+  World& world_;
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::byte* own_ = nullptr;
+  std::byte* theirs_[2] = {};
+  std::uint64_t round_ = 0;
+};
+
 // Couplet's rounds, with clients that have nothing to do in their stages.
 class Coalesced final : public Contender {
  public:
@@ -263,6 +327,7 @@ void run(const couplet::Universe& universe, int clients, int turns, double sampl
   all.push_back(std::make_unique<OneWait>(world));
   all.push_back(std::make_unique<Derived>(world));
   all.push_back(std::make_unique<Packed>(world));
+  all.push_back(std::make_unique<Mapped>(world));
   for (const auto& [words, method] : {std::pair("", "auto"), std::pair(", persistent", "persistent")}) {
     for (const bool merge_waits : {true, false}) {
       for (const bool merge_messages : {true, false}) {

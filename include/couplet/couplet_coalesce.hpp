@@ -5,6 +5,7 @@
 
 #include <couplet/couplet_coalesce.h>
 
+#include <concepts>
 #include <couplet/couplet_exchange.hpp>
 #include <cstdint>
 #include <exception>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -80,6 +82,30 @@ class Client {
   virtual void end_round(const Moment& /*moment*/) {}
 };
 
+namespace detail {
+
+// Is that stage of T the one of Client, which does nothing? False if T has several functions of that name, or a private
+// one.
+using ClientStage = void (Client::*)(const Moment&);
+template <typename T>
+concept inherits_fill = requires {
+                          { &T::fill } -> std::same_as<ClientStage>;
+                        };
+template <typename T>
+concept inherits_overlap = requires {
+                             { &T::overlap } -> std::same_as<ClientStage>;
+                           };
+template <typename T>
+concept inherits_use = requires {
+                         { &T::use } -> std::same_as<ClientStage>;
+                       };
+template <typename T>
+concept inherits_end_round = requires {
+                               { &T::end_round } -> std::same_as<ClientStage>;
+                             };
+
+}  // namespace detail
+
 /// One rank's part in coalesced rounds. Clients, their arrays and the group's universe outlive it.
 class StepManager {
  public:
@@ -99,17 +125,20 @@ class StepManager {
     owner_ = detail::Owner<couplet_coalesce, couplet_coalesce_close>(handle);
   }
 
-  /// Registers a client, and returns its number. Clients are called in this order, which is the same on all ranks.
-  std::int32_t add(const std::string& name, Client& client) {
+  /// Registers a client, and returns its number. Clients are called in this order, which is the same on all ranks. A
+  /// stage that its class does not override costs nothing.
+  template <std::derived_from<Client> T>
+  std::int32_t add(const std::string& name, T& client) {
     auto& entry = *state_->entries.emplace_back(std::make_unique<Entry>(Entry{&client, {}, {}, *state_}));
+    const bool is_exactly_t = typeid(client) == typeid(T);  // a class derived from T may override more
     couplet_coalesce_client c;
     couplet_coalesce_client_init(&c);
     c.name = name.c_str();
-    c.fill = call<&Client::fill>;
-    c.overlap = call<&Client::overlap>;
+    if (!is_exactly_t || !detail::inherits_fill<T>) c.fill = call<&Client::fill>;
+    if (!is_exactly_t || !detail::inherits_overlap<T>) c.overlap = call<&Client::overlap>;
     if (client.hears_arrivals()) c.arrived = call<&Client::arrived>;
-    c.use = call<&Client::use>;
-    c.end_round = call<&Client::end_round>;
+    if (!is_exactly_t || !detail::inherits_use<T>) c.use = call<&Client::use>;
+    if (!is_exactly_t || !detail::inherits_end_round<T>) c.end_round = call<&Client::end_round>;
     c.context = &entry;
     std::int32_t number = 0;
     detail::check(couplet_coalesce_register(handle(), &c, &number));

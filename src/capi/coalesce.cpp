@@ -51,6 +51,12 @@ class CallbackClient final : public couplet::coalesce::Client {
   CallbackClient(couplet_universe& universe, const couplet_coalesce_client& given)
       : universe_(universe), name_(given.name), given_(given) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+  [[nodiscard]] couplet::coalesce::Stages stages() const noexcept override {
+    return {.fill = given_.fill != nullptr,
+            .overlap = given_.overlap != nullptr,
+            .use = given_.use != nullptr,
+            .end_round = given_.end_round != nullptr};
+  }
   Status fill(const Moment& moment) override { return call(given_.fill, moment); }
   Status overlap(const Moment& moment) override { return call(given_.overlap, moment); }
   [[nodiscard]] bool hears_arrivals() const noexcept override { return given_.arrived != nullptr; }
@@ -60,7 +66,6 @@ class CallbackClient final : public couplet::coalesce::Client {
 
  private:
   Status call(couplet_coalesce_callback callback, const Moment& moment) {
-    if (callback == nullptr) return {};
     const couplet_coalesce_moment given{sizeof given, moment.round, moment.phase, moment.peer};
     return outside(universe_, [&] { return callback(&given, given_.context); });
   }

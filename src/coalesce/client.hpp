@@ -35,6 +35,14 @@ struct Request {
 // The number of a request: 0, 1, 2, ... in the order in which this rank has declared them.
 using RequestId = std::uint32_t;
 
+// The stages in which a client has something to do. In the others it is not called.
+struct Stages {
+  bool fill = true;
+  bool overlap = true;
+  bool use = true;
+  bool end_round = true;
+};
+
 // A part of a program that communicates in rounds. All calls are made by the thread that runs the round; they must not
 // run a round themselves. An error ends the rounds of all ranks.
 class Client {
@@ -46,6 +54,8 @@ class Client {
 
   // The same at all ranks that have the client.
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  // Asked once, when the client is added.
+  [[nodiscard]] virtual Stages stages() const noexcept { return {}; }
   // What is sent in this phase is written, and lengths are set.
   virtual Status fill(const Moment& moment) = 0;
   // Everything is under way: computes what needs nothing of it.

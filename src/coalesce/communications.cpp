@@ -197,7 +197,8 @@ Status CommunicationsManager::start(Sync& sync) {
     wave.arrived_count = 0;
     wave.is_over = false;
   }
-  wait_start_ns_ = 0;
+  is_waiting_ = false;
+  waited_ns_ = 0;
   return {};
 }
 
@@ -207,23 +208,21 @@ Status CommunicationsManager::wait_next(int phase, Sync& sync, std::uint64_t dea
   PhaseCounts& phase_counts = counts_.phases[static_cast<std::size_t>(phase)];
   for (Wave& wave : sync.waves) {
     if (wave.is_over) continue;
-    if (wait_start_ns_ == 0) {
-      wait_start_ns_ = os::now_ns();
-      ++phase_counts.waits;
-    }
+    if (!std::exchange(is_waiting_, true)) ++phase_counts.waits;
     exchange::Partial partial{.arrived_count = wave.arrived_count, .is_patient = !wave.hears_arrivals};
-    COUPLET_TRY(wave.exchange->wait(deadline_ns, &partial));
+    Status waited = wave.exchange->wait(deadline_ns, &partial);
+    waited_ns_ += partial.waited_ns;
+    COUPLET_TRY(waited);
     wave.arrived_count = partial.arrived_count;
     wave.is_over = partial.is_over;
-    const std::uint64_t waited_ns = os::now_ns() - wait_start_ns_;
-    note_messages(wave, waited_ns, arrived);
+    note_messages(wave, waited_ns_, arrived);
     if (wave.is_over) {
       if (wave.hears_arrivals) note_arrivals(wave, group_.rank(), arrived);
       count(wave);
-      if (!options_.switches.merges_waits) clients_.counts_of(sync.clients.front()).wait_ns += waited_ns;
+      if (!options_.switches.merges_waits) clients_.counts_of(sync.clients.front()).wait_ns += waited_ns_;
     }
     is_over = std::all_of(sync.waves.begin(), sync.waves.end(), [](const Wave& one) { return one.is_over; });
-    if (is_over) phase_counts.wait_ns += waited_ns;
+    if (is_over) phase_counts.wait_ns += waited_ns_;
     return {};
   }
   is_over = true;

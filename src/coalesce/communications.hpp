@@ -103,7 +103,9 @@ class CommunicationsManager {
   std::vector<std::unique_ptr<exchange::Exchange>> unfinished_;
   std::uint64_t plan_count_ = 0;
   int filled_ = -1;  // the phase that is being filled; -1: none
-  std::uint64_t wait_start_ns_ = 0;
+  // Of the wait that was begun last.
+  bool is_waiting_ = false;
+  std::uint64_t waited_ns_ = 0;
   std::uint64_t round_ = 0;
   Counts counts_;
 };

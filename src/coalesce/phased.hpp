@@ -70,6 +70,7 @@ class PhasedBroadcast final : public Client {
   // Declares its requests as those of the client `place`.
   Status declare(std::size_t place);
   [[nodiscard]] std::string_view name() const noexcept override { return options_.name; }
+  [[nodiscard]] Stages stages() const noexcept override { return {.overlap = false, .end_round = false}; }
   Status fill(const Moment& moment) override;
   Status overlap(const Moment& /*moment*/) override { return {}; }
   Status use(const Moment& moment) override;
@@ -105,6 +106,7 @@ class PhasedReduction final : public Client {
                                                        const Values& values, Give give, Take take);
   Status declare(std::size_t place);
   [[nodiscard]] std::string_view name() const noexcept override { return options_.name; }
+  [[nodiscard]] Stages stages() const noexcept override { return {.overlap = false, .end_round = false}; }
   Status fill(const Moment& moment) override;
   Status overlap(const Moment& /*moment*/) override { return {}; }
   Status use(const Moment& moment) override;

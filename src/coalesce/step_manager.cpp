@@ -29,8 +29,10 @@ Status StepManager::expect(State wanted, std::string_view what) const {
 Result<std::size_t> StepManager::add(std::unique_ptr<Client> client) {
   if (state_ != State::open) COUPLET_TRY(expect(State::frozen, "a client is added"));
   clients_.reserve(clients_.size() + 1);
+  stages_.reserve(clients_.size() + 1);
   COUPLET_TRY_VALUE(const std::size_t place,
                     communications_.add_client(std::string(client->name()), client->hears_arrivals()));
+  stages_.push_back(client->stages());
   clients_.push_back(std::move(client));
   return place;
 }
@@ -78,6 +80,7 @@ Status StepManager::run_round(std::uint64_t deadline_ns) {
 Status StepManager::fill() {
   if (Status begun = communications_.begin_fill(phase_); !begun.ok()) return fail_with(std::move(begun));
   for (const std::size_t client : communications_.clients()) {
+    if (!stages_[client].fill) continue;
     COUPLET_TRY(call(client, "fill", [&] { return clients_[client]->fill(moment()); }));
   }
   return {};
@@ -87,6 +90,7 @@ Status StepManager::start() {
   Sync& sync = communications_.syncs(phase_)[sync_];
   if (Status started = communications_.start(sync); !started.ok()) return fail_with(std::move(started));
   for (const std::size_t client : sync.clients) {
+    if (!stages_[client].overlap) continue;
     COUPLET_TRY(call(client, "overlap", [&] { return clients_[client]->overlap(moment()); }));
   }
   state_ = State::waiting;
@@ -113,6 +117,7 @@ Status StepManager::wait(std::uint64_t deadline_ns) {
 
 Status StepManager::use() {
   for (const std::size_t client : communications_.clients()) {
+    if (!stages_[client].use) continue;
     COUPLET_TRY(call(client, "use", [&] { return clients_[client]->use(moment()); }));
   }
   return {};
@@ -120,6 +125,7 @@ Status StepManager::use() {
 
 Status StepManager::end() {
   for (const std::size_t client : communications_.clients()) {
+    if (!stages_[client].end_round) continue;
     COUPLET_TRY(call(client, "end_round", [&] { return clients_[client]->end_round(round_); }));
   }
   ++round_;

@@ -63,6 +63,7 @@ class StepManager {
   message::Messenger& messenger_;
   int phase_count_;
   std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<Stages> stages_;  // one for each client
   std::vector<const Wave::Receiver*> arrived_;
   Timeline timeline_;
   State state_ = State::open;

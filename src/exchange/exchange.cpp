@@ -228,14 +228,18 @@ Status Exchange::wait(std::uint64_t deadline_ns, Partial* partial) {
   COUPLET_TRY(expect(State::running, "waiting for a round"));
   const std::size_t enough = partial == nullptr ? SIZE_MAX : partial->arrived_count;
   int patience = partial != nullptr && partial->is_patient ? patient_polls : 0;
-  const auto advance = [rounds = rounds_.get(), enough, &patience] {
+  std::uint64_t start_ns = 0;
+  const auto advance = [rounds = rounds_.get(), enough, &patience, &start_ns, is_timed = partial != nullptr] {
     const Progress progress = rounds->advance();
-    if (progress != Progress::waiting || patience-- > 0) return progress;
+    if (progress != Progress::waiting) return progress;
+    if (start_ns == 0 && is_timed) start_ns = os::now_ns();
+    if (patience-- > 0) return progress;
     return rounds->arrived_count() > enough ? Progress::done : progress;
   };
   Status waited = waiting_.until(
       advance, *choice_.method, [this] { return news_of(notices_, *rounds_, routes_); }, deadline_ns,
       [this] { return awaited(*rounds_, routes_, notices_); });
+  if (partial != nullptr) partial->waited_ns = start_ns == 0 ? 0 : os::now_ns() - start_ns;
   if (!waited.ok()) {  // after a timeout or an interruption, the round is still under way
     const bool goes_on = waited.code() == Code::timeout || waited.code() == Code::interrupted;
     if (!goes_on) return give_up(waited);

@@ -68,6 +68,7 @@ struct Partial {
   bool is_over = false;           // the round is
   // Nobody needs to hear of arrivals at once: the wait ends with the round, unless that takes long.
   bool is_patient = false;
+  std::uint64_t waited_ns = 0;  // set by wait(): how long this call has waited; 0: what it waited for was there
 };
 
 class Exchange final : public engine::Source {

@@ -14,6 +14,23 @@ using wire::ExchangeTerms;
 
 constexpr bool own_big_endian = std::endian::native == std::endian::big;
 
+// Returns the pieces of a plain route, or nothing if one of its regions has gaps.
+std::vector<Route::Run> runs_of(std::span<const Edge> edges, const Route& route) {
+  std::vector<Route::Run> runs;
+  for (const std::uint32_t place : route.edges) {
+    for (const Region& region : edges[place].regions) {
+      if (region.loop_count != 0 || !region.offsets.empty()) return {};
+      if (region.run_bytes == 0) continue;
+      if (!runs.empty() && runs.back().memory + runs.back().bytes == region.memory) {
+        runs.back().bytes += region.run_bytes;
+      } else {
+        runs.push_back({.memory = region.memory, .bytes = region.run_bytes});
+      }
+    }
+  }
+  return runs;
+}
+
 Route route_of(std::span<const Edge> edges, std::vector<std::uint32_t> places) {
   Route route;
   route.edges = std::move(places);
@@ -25,6 +42,7 @@ Route route_of(std::span<const Edge> edges, std::vector<std::uint32_t> places) {
     route.max_bytes = std::min(route.max_bytes + bytes, max_edge_bytes + 1);  // more is refused, and must not overflow
     route.is_plain = route.is_plain && !edge.is_variable && edge.every == 1 && edge.offset == 0;
   }
+  if (route.is_plain) route.runs = runs_of(edges, route);
   return route;
 }
 

@@ -210,9 +210,7 @@ def test_hub_options_are_checked(make_world: MakeWorld, tmp_path: Path) -> None:
 
 
 def test_a_name_is_free_if_the_first_rank_dies_after_it_has_announced_the_series(make_world: MakeWorld) -> None:
-    """The other ranks failed, and the name stayed taken for as long as they lived; once that was mended, from the second
-    time on.
-    """
+    """The other ranks failed, and the name stayed taken for as long as they lived. The first mend helped only once."""
     world = make_world("ocean:3,sky:1")
     assert world.hub is not None
     oceans = [Guest(world, "ocean", rank, 3) for rank in range(3)]

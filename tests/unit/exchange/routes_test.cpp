@@ -49,6 +49,29 @@ TEST(Routes, VariableEdgesNeedRoomForTheirLengths) {
   EXPECT_FALSE(routes->is_plain);
 }
 
+// What is copied without looking at edges: only if no region has gaps, and each edge moves all its bytes in each round.
+TEST(Routes, APlainRouteIsListedPieceByPiece) {
+  std::vector<Edge> edges{edge(Direction::out, 1, 0, 16), edge(Direction::out, 1, 1, 8), edge(Direction::out, 1, 2, 8)};
+  edges[1].regions[0].memory = memory + 16;  // directly behind the first one
+  edges[2].regions[0].memory = memory + 64;
+  edges[2].regions.push_back({.memory = memory + 128, .run_bytes = 0});
+  const auto runs = [&] { return Routes::of(edges, 0)->out[0].runs; };
+  ASSERT_EQ(runs().size(), 2U);
+  EXPECT_EQ(runs()[0].memory, memory);
+  EXPECT_EQ(runs()[0].bytes, 24U);
+  EXPECT_EQ(runs()[1].memory, memory + 64);
+  EXPECT_EQ(runs()[1].bytes, 8U);
+  edges[1].every = 2;
+  EXPECT_TRUE(runs().empty()) << "not in each round";
+  edges[1].every = 1;
+  edges[1].is_variable = true;
+  EXPECT_TRUE(runs().empty()) << "of variable length";
+  edges[1].is_variable = false;
+  edges[1].regions[0].loop_count = 1;
+  edges[1].regions[0].loops[0] = {.count = 2, .stride_bytes = 32};
+  EXPECT_TRUE(runs().empty()) << "with a gap";
+}
+
 // Their sum would be 0.
 TEST(Routes, EdgesToOneRankAreTooLongTogether) {
   for (const Direction direction : {Direction::out, Direction::in}) {

@@ -2,6 +2,7 @@
 // WHAT: "rounds": a kernel with a halo, a monitor by phased reduction, and a viewer steered by phased broadcast, in all
 // four combinations of the merges; prints the same sum for each. "throw": a client of the last rank throws in a round,
 // and the others print the error that they get. "death": the last rank kills itself. "inside": misuse by callbacks.
+// "stages": prints which stages of clients are called, whose classes override some.
 #ifndef COUPLET_TESTS_COALESCING_HPP
 #define COUPLET_TESTS_COALESCING_HPP
 
@@ -174,6 +175,61 @@ inline void misuse(couplet::Universe& universe, const couplet::Group& group) {
   std::cout << (said + "\n") << std::flush;
 }
 
+/// A client that says which of its stages are called. Classes that override none, some, or all of them are derived from
+/// it or stand beside it.
+class Filling : public couplet::Client {
+ public:
+  void fill(const couplet::Moment& /*moment*/) override { said += "fill "; }
+  std::string said;
+};
+
+class FillingAndUsing final : public Filling {
+ public:
+  void use(const couplet::Moment& /*moment*/) override { said += "use "; }
+};
+
+class Hiding final : public couplet::Client {
+ public:
+  std::string said;
+
+ private:
+  void overlap(const couplet::Moment& /*moment*/) override { said += "overlap "; }
+  void end_round(const couplet::Moment& /*moment*/) override { said += "end_round "; }
+};
+
+class Overloading final : public couplet::Client {
+ public:
+  void fill(int /*other*/) { said += "another "; }
+  void fill(const couplet::Moment& /*moment*/) override { said += "fill "; }
+  std::string said;
+};
+
+/// Prints which stages of each client are called in a round.
+inline void tell_stages(const couplet::Group& group) {
+  couplet::StepManager manager(group, "flow");
+  couplet::Client idle;
+  Filling filling;
+  FillingAndUsing both;
+  FillingAndUsing known_as_filling;
+  FillingAndUsing known_as_client;
+  Hiding hiding;
+  Overloading overloading;
+  manager.add("idle", idle);
+  manager.add("filling", filling);
+  manager.add("both", both);
+  manager.add("known as filling", static_cast<Filling&>(known_as_filling));
+  manager.add("known as client", static_cast<couplet::Client&>(known_as_client));
+  manager.add("hiding", hiding);
+  manager.add("overloading", overloading);
+  manager.freeze();
+  manager.round(60);
+  for (const std::string* said :
+       {&filling.said, &both.said, &known_as_filling.said, &known_as_client.said, &hiding.said, &overloading.said}) {
+    std::cout << *said + "\n";
+  }
+  std::cout << std::flush;
+}
+
 /// Joins and runs. Returns the status of the process.
 template <class Join>
 int tell(int argc, char** argv, Join join) {
@@ -188,6 +244,8 @@ int tell(int argc, char** argv, Join join) {
       get_into_trouble(group, [] { ::raise(SIGKILL); });
     } else if (what == "inside") {
       misuse(universe, group);
+    } else if (what == "stages") {
+      tell_stages(group);
     } else {
       const std::string merged = run(group, true, true);
       for (const bool merge_waits : {true, false}) {
