@@ -10,10 +10,12 @@ if(support_sources)
   target_link_libraries(couplet_test_support_objects PUBLIC couplet_test_support)
 endif()
 
-# The only test that reads a page. Every other one is compiled without a path of this tree, so that ccache knows it in
-# another tree.
-set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/unit/counters/counters_test.cpp" PROPERTIES
-  COMPILE_DEFINITIONS "COUPLET_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
+# These tests read files of this tree. Every other one is compiled without its path, so that ccache knows it in another
+# tree.
+set_source_files_properties(
+  "${PROJECT_SOURCE_DIR}/tests/unit/counters/counters_test.cpp"
+  "${PROJECT_SOURCE_DIR}/tests/unit/universe/fuzz_seeds_test.cpp"
+  PROPERTIES COMPILE_DEFINITIONS "COUPLET_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
 
 # With COUPLET_UNITY, the sources of a test are compiled together, and with little optimisation: this takes a quarter of
 # the time. These use a name that another source of their folder uses for something else.

@@ -5,76 +5,13 @@
 
 #include <set>
 
+#include "control_samples.hpp"
 #include "universe/series_record.hpp"
 
 namespace couplet::universe {
 namespace {
 
-Contact contact_with(std::string_view transport, std::string_view bytes) {
-  Contact made{.process = 0x55667788, .transports = {}};
-  made.transports.add(transport, link::Contact(std::as_bytes(std::span(bytes))));
-  return made;
-}
-
-const Contact contact = contact_with("tcp", "abcdef");
-const std::vector<ProgramInfo> programs = {{"ocean", 2, 0, true}, {"late", 1, 2, false}};
-const std::vector<PeerRun> runs = {{3, 2, PeerState::lost, 1, 0}, {7, 1, PeerState::present, 2, unknown_node}};
-
-OpenerRanks some_ranks() {
-  OpenerRanks ranks(3);
-  ranks.runs = {{3, 2}, {7, 1}};
-  return ranks;
-}
-
-std::vector<MemberMessage> member_messages() {
-  RejoinMessage rejoin;
-  rejoin.run_id = 9;
-  rejoin.epoch = 2;
-  rejoin.released = true;
-  rejoin.peer = 1;
-  rejoin.node_key = "key";
-  rejoin.host = "n03";
-  rejoin.contact = contact;
-  rejoin.programs = programs;
-  rejoin.exceptions = runs;
-  rejoin.series = {{"eta", 4, true, 2, some_ranks(), true}};
-  return {JoinMessage{false, "ocean", 1, 2, 60, "n03"},
-          NodeMessage{"key", 3},
-          PresentMessage{contact},
-          LeaveMessage{},
-          AnnounceMessage{7, {10, 2, "abc"}},
-          FindMessage{8, "eta", -1, true},
-          FetchMessage{8, "eta", 1, 262144},
-          NoteMessage{9, SeriesNote::reader_opened, "eta", some_ranks(), 4},
-          RelayOfMessage{10, 3, false},
-          CancelMessage{11},
-          ContactsOfMessage{256, 256},
-          rejoin,
-          RecordMessage{"eta", 4, {3, 0, "abc"}},
-          SeenMessage{runs, {{1, 0, contact}}},
-          CallMeBackMessage{3, 2, contact_with("a new transport", "x")},
-          CatchUpMessage{12}};
-}
-
-std::vector<HubMessage> hub_messages() {
-  AnswerMessage answer{8, Code::ok, "", 0, FoundSeries{1, true, {3, 0, "abc"}}};
-  return {AdmittedMessage{0x1234, 1, {{"encrypt", "false"}}},
-          PlacedMessage{1, 0, 0, channel::Signature{7, 8, 9}, programs},
-          NodesMessage{0, {"n03", "n04"}},
-          StatesMessage{{{"it was killed", runs}, {"", {}}}},
-          ContactsMessage{{{1, 0, contact}}},
-          CompleteMessage{},
-          WaitingMessage{"waiting for program 'nowcast'"},
-          RefusedMessage{Code::exists, "twice"},
-          answer,
-          SeriesMessage{"eta", "ocean", 1, false},
-          GoodbyeMessage{},
-          OverMessage{"every program has ended"},
-          RejoinedMessage{3},
-          RecallMessage{"eta", 4},
-          LookMessage{runs, runs},
-          CallBackMessage{3, 1}};
-}
+using namespace samples;
 
 std::string hex(const std::string& bytes) {
   std::string text;
@@ -177,22 +114,14 @@ TEST(Control, ATextThatIsTooLongIsCutByTheHubAndNeverUndecodable) {
 }
 
 TEST(SeriesDescription, MeansTheSameAgain) {
-  SeriesRecord record;
-  record.name = "eta";
-  record.program = "ocean";
-  record.fields = {{"", COUPLET_DOUBLE, {10, 20}}, {"mask", COUPLET_BYTE, {10}}};
-  record.slots = 4;
-  record.linger_s = 1.5;
-  record.required_readers = {"nowcast"};
-  record.parts.resize(2);
-  record.parts[0] = {0, 3, {{{2, {0, 0}, {5, 20}}}, {}}, "series-eta-0"};
-  record.parts[1] = {1, 3, {{{2, {5, 0}, {10, 20}}}, {{1, {0}, {10}}}}, "series-eta-1"};
+  SeriesRecord record = sample_record();
   const auto bytes = encode_record(record);
   const auto again = decode_record(bytes);
   ASSERT_TRUE(again.ok()) << again.status().text();
   EXPECT_EQ(encode_record(*again), bytes);
   EXPECT_EQ(again->parts[1].boxes, record.parts[1].boxes);
   EXPECT_EQ(again->required_readers, record.required_readers);
+  EXPECT_EQ(again->creation, record.creation);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_FALSE(decode_record(bytes.substr(0, length)).ok()) << length;
   }
