@@ -1,5 +1,5 @@
-// The seeds of the fuzzers `control` and `hub_state` are what members and hubs of this version say: from others, a fuzzer
-// begins outside of the decoders. COUPLET_UPDATE_SEEDS=1 writes them.
+// The seeds of the fuzzers `control` and `hub_state` are what members and hubs of this version say. With other ones a
+// fuzzer does not get beyond the decoders. COUPLET_UPDATE_SEEDS=1 writes the seeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
