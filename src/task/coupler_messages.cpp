@@ -352,7 +352,10 @@ void Coupler::lost(channel::PeerId peer, const Status& why) {
     if (group.gone || rank == group.ranks.end()) {
       continue;
     }
-    if (rank->second > mailbox_.environment().incarnation(peer)) {  // news of its life before the hello
+    // The news may be of its life before the hello, also if it is known that it was started again.
+    const bool lives =
+        !mailbox_.is_cut_off(peer) && mailbox_.environment().alive(peer, static_cast<std::uint16_t>(rank->second)).ok();
+    if (lives || rank->second > mailbox_.environment().incarnation(peer)) {
       in_group = true;
       continue;
     }

@@ -112,7 +112,7 @@ Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
   if (environment_.gone(target)) {
     return fail(Code::peer_lost, "{} is gone", environment_.peer_name(target));
   }
-  if (const auto found = cut_off_.find(target); found != cut_off_.end()) {
+  if (const auto found = breaks_.cut_off.find(target); found != breaks_.cut_off.end()) {
     return found->second;
   }
   if (message.numbers.size() > wire::largest_task_message_numbers ||
@@ -253,7 +253,7 @@ void Mailbox::tell(const Call& call) {
 
 // Reports a peer as lost from which no answer will come, although it lives.
 void Mailbox::lose(channel::PeerId peer, const Status& why) {
-  if (!cut_off_.emplace(peer, why).second) {
+  if (!breaks_.cut_off.emplace(peer, why).second) {
     return;
   }
   withdrawals.lost(peer);
@@ -264,13 +264,14 @@ void Mailbox::lose(channel::PeerId peer, const Status& why) {
 void Mailbox::look_for_failed_connections() {
   auto& messenger = environment_.messenger();
   const message::Courier courier(messenger);
-  if (losses_ == courier.losses()) {
+  if (breaks_.losses == courier.losses()) {
     return;
   }
-  losses_ = courier.losses();
+  breaks_.losses = courier.losses();
   for (std::int32_t rank = 0; rank < messenger.groups().universe().size(); ++rank) {
     const auto peer = static_cast<channel::PeerId>(rank);
-    if (courier.is_lost(peer) && !courier.has_left(peer) && !environment_.is_lost(peer)) {
+    const bool lives = !breaks_.gone.contains(peer) && !environment_.is_lost(peer);
+    if (courier.is_lost(peer) && !courier.has_left(peer) && lives) {
       lose(peer, courier.loss(peer));
     }
   }
@@ -312,7 +313,7 @@ void Mailbox::take(std::int32_t sender, std::uint64_t bytes, const Status& came,
         return lose(source, fail(Code::protocol, "{} has sent a task message that cannot be decoded: {}",
                                  environment_.peer_name(source), message.status().text()));
       }
-      if (!cut_off_.contains(source)) {
+      if (!breaks_.cut_off.contains(source)) {
         deliver(source, std::move(message).value());
       }
     }

@@ -94,18 +94,20 @@ class Mailbox final : public engine::Source {
   [[nodiscard]] std::uint64_t next_number() noexcept { return next_number_++; }
   // Called by the membership when a rank has left or is lost. The next poll reports it.
   void lost(channel::PeerId peer, Status why) {
-    cut_off_.erase(peer);
+    breaks_.cut_off.erase(peer);
+    breaks_.gone.insert(peer);
     withdrawals.lost(peer);
     news_.push_back({peer, std::move(why)});
   }
   // Called by the membership when a rank that was lost, or had left, is there again. The next poll reports it.
   void returned(channel::PeerId peer) {
-    cut_off_.erase(peer);
+    breaks_.cut_off.erase(peer);
+    breaks_.gone.erase(peer);
     withdrawals.lost(peer);
     news_.push_back({peer, std::nullopt});
   }
   // Returns true if nothing comes from that rank to this process, although it lives.
-  [[nodiscard]] bool is_cut_off(channel::PeerId peer) const { return cut_off_.contains(peer); }
+  [[nodiscard]] bool is_cut_off(channel::PeerId peer) const { return breaks_.cut_off.contains(peer); }
   // Asks for looked(). Called by a listener that has to know what comes right behind a message.
   void look_again() noexcept { looks_wanted_ = 2; }
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
@@ -151,8 +153,11 @@ class Mailbox final : public engine::Source {
   std::set<std::uint64_t> ended_;
   std::map<std::uint64_t, std::set<channel::PeerId>> ended_workers_;  // see take_ended_workers()
   // The peers that live and are lost for this process, and why: no message of theirs is handled, and none is sent.
-  std::map<channel::PeerId, Status> cut_off_;
-  std::uint64_t losses_ = 0;  // of connections, that were looked at
+  struct {
+    std::map<channel::PeerId, Status> cut_off;
+    std::set<channel::PeerId> gone;  // whose return has not been told yet, though the membership may know of it
+    std::uint64_t losses = 0;        // of connections, that were looked at
+  } breaks_;
   const std::uint64_t max_kept_bytes_;
   std::uint64_t kept_bytes_ = 0;
   std::deque<News> news_;    // not reported yet

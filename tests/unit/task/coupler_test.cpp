@@ -133,7 +133,8 @@ TEST(Coupler, DispatchesToAWorkerThatIsBackAndHasNotOpenedTheTasksYet) {
 }
 
 // Fault: the news of a rank's first life came after the hello of a group with its second one, and took the task away.
-TEST(Coupler, LeavesTheTaskToAGroupWhoseRankWasStartedAgainBeforeTheHello) {
+// knows: it knows by then that the rank was started again.
+void hear_late_of_a_first_life(bool knows) {
   std::atomic<bool> has_it{false};
   std::atomic<bool> told{false};
   run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}}, [&](const std::string& program, Rank& rank) {
@@ -148,7 +149,8 @@ TEST(Coupler, LeavesTheTaskToAGroupWhoseRankWasStartedAgainBeforeTheHello) {
       Status status = Code::not_yet;
       while (status.code() == Code::not_yet) {
         status = coupler->run(os::deadline_after(0.01));
-        if (has_it && !told) {  // it has not heard of the second life
+        if (has_it && !told) {
+          rank.environment.restarted_ = knows ? 3 : -1;
           rank.mailbox.lost(3, fail(Code::peer_lost, "rank 3 was killed"));
           EXPECT_EQ(coupler->run(os::deadline_after(0.01)).code(), Code::not_yet);
           told = true;
@@ -166,6 +168,15 @@ TEST(Coupler, LeavesTheTaskToAGroupWhoseRankWasStartedAgainBeforeTheHello) {
       EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
     }
   });
+}
+
+TEST(Coupler, LeavesTheTaskToAGroupWhoseRankWasStartedAgainBeforeTheHello) {
+  hear_late_of_a_first_life(false);
+}
+
+// Fault: it gave the task to the same group again, which did it twice (simulator, seed 48008874).
+TEST(Coupler, LeavesTheTaskToAGroupIfItHearsOfAFirstLifeAfterTheSecond) {
+  hear_late_of_a_first_life(true);
 }
 
 // A group that has not met works with the next life of a rank. Its coupler has to know that.

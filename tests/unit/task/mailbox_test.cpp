@@ -128,6 +128,33 @@ TEST(Mailbox, CallsNoListenerWhileItSends) {
   });
 }
 
+// Fault: between the news that a rank is back and the end of its old connection, that connection was taken for a failed
+// one of the new life, and a group of workers was given the task again that it had in hand (simulator, seed 48008874).
+TEST(Mailbox, AConnectionToAnEarlierLifeIsNoneThatHasFailed) {
+  run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 2}}, [](const std::string& program, Rank& rank) {
+    if (program != "coupler") {
+      return;
+    }
+    const auto lose = [&](channel::PeerId peer) {
+      const Status why = fail(Code::peer_lost, "rank {} was killed", peer);
+      rank.party.messenger->peer_lost(peer, why);
+      rank.environment.gone_ = static_cast<int>(peer);
+      rank.mailbox.lost(peer, why);
+      rank.party.engine->poll();
+    };
+    lose(2);
+    rank.environment.gone_ = -1;  // the membership knows that it is back
+    lose(3);
+    EXPECT_FALSE(rank.mailbox.is_cut_off(2));
+    EXPECT_FALSE(rank.mailbox.is_cut_off(3));
+    rank.party.messenger->peer_returned(2);
+    rank.mailbox.returned(2);
+    rank.party.messenger->peer_lost(2, fail(Code::memory, "there is no memory for it"));
+    rank.party.engine->poll();
+    EXPECT_TRUE(rank.mailbox.is_cut_off(2)) << "it lives, and its connection has failed";
+  });
+}
+
 // Fault: its receiver dropped it, and the requester waited for ever, or was told that the coupler makes no call.
 TEST(Mailbox, ARequestThatIsTooLargeIsRefusedByItsRequester) {
   std::atomic<bool> is_done{false};
