@@ -277,6 +277,8 @@ class Mapped final : public Contender {
   std::uint64_t round_ = 0;
 };
 
+class Idle final : public couplet::Client {};
+
 // Couplet's rounds, with clients that have nothing to do in their stages.
 class Coalesced final : public Contender {
  public:
@@ -305,7 +307,7 @@ class Coalesced final : public Contender {
   World& world_;
   const couplet::Group& group_;
   couplet::CoalesceOptions options_;
-  std::vector<couplet::Client> clients_;
+  std::vector<Idle> clients_;
   std::unique_ptr<couplet::StepManager> manager_;
 };
 

@@ -14,7 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <typeinfo>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -125,20 +125,20 @@ class StepManager {
     owner_ = detail::Owner<couplet_coalesce, couplet_coalesce_close>(handle);
   }
 
-  /// Registers a client, and returns its number. Clients are called in this order, which is the same on all ranks. A
-  /// stage that its class does not override costs nothing.
+  /// Registers a client, and returns its number. Clients are called in this order, which is the same on all ranks. If
+  /// its class is final, a stage that it does not override costs nothing.
   template <std::derived_from<Client> T>
   std::int32_t add(const std::string& name, T& client) {
     auto& entry = *state_->entries.emplace_back(std::make_unique<Entry>(Entry{&client, {}, {}, *state_}));
-    const bool is_exactly_t = typeid(client) == typeid(T);  // a class derived from T may override more
+    constexpr bool is_known = std::is_final_v<T>;  // otherwise a derived class may override more
     couplet_coalesce_client c;
     couplet_coalesce_client_init(&c);
     c.name = name.c_str();
-    if (!is_exactly_t || !detail::inherits_fill<T>) c.fill = call<&Client::fill>;
-    if (!is_exactly_t || !detail::inherits_overlap<T>) c.overlap = call<&Client::overlap>;
+    if (!is_known || !detail::inherits_fill<T>) c.fill = call<&Client::fill>;
+    if (!is_known || !detail::inherits_overlap<T>) c.overlap = call<&Client::overlap>;
     if (client.hears_arrivals()) c.arrived = call<&Client::arrived>;
-    if (!is_exactly_t || !detail::inherits_use<T>) c.use = call<&Client::use>;
-    if (!is_exactly_t || !detail::inherits_end_round<T>) c.end_round = call<&Client::end_round>;
+    if (!is_known || !detail::inherits_use<T>) c.use = call<&Client::use>;
+    if (!is_known || !detail::inherits_end_round<T>) c.end_round = call<&Client::end_round>;
     c.context = &entry;
     std::int32_t number = 0;
     detail::check(couplet_coalesce_register(handle(), &c, &number));

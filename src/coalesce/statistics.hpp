@@ -29,7 +29,7 @@ struct PeerCounts {
   std::uint64_t sent_bytes = 0;
   std::uint64_t received_messages = 0;
   std::uint64_t received_bytes = 0;
-  std::uint64_t wait_ns = 0;  // from the begin of the waits until its messages had arrived
+  std::uint64_t wait_ns = 0;  // in the waits of each round until its messages had arrived
 };
 
 struct PhaseCounts {

@@ -73,13 +73,15 @@ def test_callbacks_may_call_couplet_but_not_their_own_rounds(make_world: MakeWor
 
 
 def test_the_stages_that_a_class_overrides_are_called(make_world: MakeWorld) -> None:
-    """Also those of a class that the manager knows by a reference to its base, and private ones."""
+    """Also those of a class that the manager knows by a reference to its base, those of one whose base has entered it,
+    and private ones.
+    """
     world = make_world("left:1")
     started = start_program(world, "none", 1, ["left", "stages"], "coalescing")
     lines = [line.split() for line in world.finish(started[0]).check().output.splitlines()]
     filled = ["fill"]
     used = ["fill", "use"]
-    assert lines == [filled, used, used, used, ["overlap", "end_round"], filled]
+    assert lines == [filled, used, used, used, ["overlap", "end_round"], filled, ["use"]]
 
 
 def test_clients_in_python(make_world: MakeWorld) -> None:

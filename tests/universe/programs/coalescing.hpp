@@ -188,6 +188,19 @@ class FillingAndUsing final : public Filling {
   void use(const couplet::Moment& /*moment*/) override { said += "use "; }
 };
 
+/// A class that registers itself before the object of the derived class is there.
+class Entering : public couplet::Client {
+ public:
+  explicit Entering(couplet::StepManager& manager) { manager.add("entering", *this); }
+  std::string said;
+};
+
+class EnteringAndUsing final : public Entering {
+ public:
+  using Entering::Entering;
+  void use(const couplet::Moment& /*moment*/) override { said += "use "; }
+};
+
 class Hiding final : public couplet::Client {
  public:
   std::string said;
@@ -221,10 +234,11 @@ inline void tell_stages(const couplet::Group& group) {
   manager.add("known as client", static_cast<couplet::Client&>(known_as_client));
   manager.add("hiding", hiding);
   manager.add("overloading", overloading);
+  EnteringAndUsing entering(manager);
   manager.freeze();
   manager.round(60);
-  for (const std::string* said :
-       {&filling.said, &both.said, &known_as_filling.said, &known_as_client.said, &hiding.said, &overloading.said}) {
+  for (const std::string* said : {&filling.said, &both.said, &known_as_filling.said, &known_as_client.said,
+                                  &hiding.said, &overloading.said, &entering.said}) {
     std::cout << *said + "\n";
   }
   std::cout << std::flush;
