@@ -339,6 +339,7 @@ class WriterCreation {
     own_.specification = specification_;
     own_.required_readers = settings_.required_readers;
     own_.peer = environment_.self();
+    own_.incarnation = environment_.incarnation();
     own_.node = environment_.node();
     own_.creation = unique;
     own_.file = fmt::format("{}{:08x}-{:016x}", file_prefix(specification_.name), own_.peer, unique);
@@ -452,6 +453,7 @@ class WriterCreation {
       record_.slots = std::min(record_.slots, proposal.slots);
       auto& part = record_.parts.emplace_back();
       part.writer = proposal.peer;
+      part.writer_incarnation = proposal.incarnation;
       part.node = proposal.node;
       part.file = proposal.file;
       for (const auto& field : proposal.specification.fields) {
@@ -513,7 +515,7 @@ class WriterCreation {
     Result<std::vector<std::string>> answers = status.ok() ? team_.gather(answer, deadline_ns_) : status;
     if (answers) {
       note_incarnation(answers->front());
-      environment_.registry().writing(record_.name, *announcement_.incarnation);
+      environment_.registry().writing(record_.name, *announcement_.incarnation, record_.creation);
       return {};
     }
     return answers.status();
@@ -530,16 +532,10 @@ class WriterCreation {
     environment_.registry().withdraw(record_.name, record_.creation, os::deadline_after(withdraw_s));
   }
 
+  // What is in a window is announced once all ranks have told their places.
   [[nodiscard]] bool may_be_announced(Code why) const {
-    switch (announcement_.stage) {
-      case Stage::before:
-        return false;
-      case Stage::agreeing:  // what another rank could not make, all have been told
-        return why == Code::peer_lost || why == Code::timeout || why == Code::interrupted || why == Code::memory ||
-               why == Code::mismatch;
-      default:
-        return why != Code::exists;
-    }
+    const bool agreed = announcement_.stage == Stage::announcing;
+    return agreed ? why != Code::exists : announcement_.stage == Stage::agreeing && window_ == nullptr;
   }
 
   void note_incarnation(const std::string& number) {

@@ -20,6 +20,7 @@ std::string encode_proposal(const Proposal& proposal) {
   record.required_readers = proposal.required_readers;
   auto& part = record.parts.emplace_back();
   part.writer = proposal.peer;
+  part.writer_incarnation = proposal.incarnation;
   part.node = proposal.node;
   part.file = proposal.file;
   for (const auto& field : proposal.specification.fields) {
@@ -48,6 +49,7 @@ Result<Proposal> decode_proposal(const std::string& text, std::size_t rank) {
   proposal.creation = record->creation;
   proposal.required_readers = std::move(record->required_readers);
   proposal.peer = part.writer;
+  proposal.incarnation = part.writer_incarnation;
   proposal.node = part.node;
   proposal.file = std::move(part.file);
   proposal.in_window = (text.front() & is_in_window) != 0;

@@ -18,6 +18,7 @@ struct Proposal {
   double linger_s = 0;
   std::uint64_t creation = 0;  // SeriesRecord::creation; that of the first rank counts
   channel::PeerId peer = 0;
+  std::uint16_t incarnation = 0;  // that of the process
   std::uint16_t node = 0;
   bool in_window = false;
   bool collective = false;

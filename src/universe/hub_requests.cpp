@@ -6,6 +6,7 @@
 namespace couplet::universe {
 namespace {
 
+constexpr std::size_t max_answered_debts = 64;
 constexpr std::uint64_t catch_up_patience_ns = 1'000'000'000;
 
 // Calls `use` with each part of a description, in order. There is at least one part.
@@ -31,16 +32,16 @@ void HubRequests::ask(RequestId request, Request& asked) {
 }
 
 void HubRequests::begin(RequestId request, const MemberMessage& message) {
-  auto& asked = requests_[request];
+  Request asked;
   asked.message = message;
-  ask(request, asked);
+  ask(request, requests_.emplace(request, std::move(asked)).first->second);
 }
 
 void HubRequests::owe(RequestId request, const MemberMessage& message) {
-  auto& asked = requests_[request];
+  Request asked;
   asked.message = message;
   asked.users = 0;
-  ask(request, asked);
+  ask(request, requests_.emplace(request, std::move(asked)).first->second);
 }
 
 void HubRequests::begin_announcement(RequestId request, Description description) {
@@ -56,6 +57,10 @@ void HubRequests::answered(AnswerMessage message) {
   }
   auto& asked = waiting->second;
   if (asked.users == 0 && asked.key.empty()) {  // it was owed
+    answered_debts_.push_back(std::move(asked.message));
+    if (answered_debts_.size() > max_answered_debts) {
+      answered_debts_.pop_front();
+    }
     requests_.erase(waiting);
     return;
   }
@@ -163,6 +168,9 @@ void HubRequests::give_up(RequestId request) {
 void HubRequests::ask_again() {
   for (const RequestId request : std::exchange(given_up_, {})) {
     send_(CancelMessage{request});
+  }
+  for (const MemberMessage& debt : answered_debts_) {
+    send_(debt);
   }
   for (auto& [request, asked] : requests_) {
     if (!asked.reply) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,8 +29,8 @@ class HubRequests {
   [[nodiscard]] RequestId next() noexcept { return next_++; }
   // Begins a request and sends its message. The message's request number is `request`.
   void begin(RequestId request, const MemberMessage& message);
-  // Sends what nobody has to wait for. It is sent again, also to a hub that was started again, until it is answered;
-  // then it is not open any longer.
+  // Sends what nobody has to wait for. It is sent again until it is answered; then it is not open any longer. The last
+  // ones are said once more to each hub that was started again.
   void owe(RequestId request, const MemberMessage& message);
   // Begins a request that announces a description, in parts.
   void begin_announcement(RequestId request, Description description);
@@ -80,8 +81,9 @@ class HubRequests {
     std::uint64_t deadline_ns = 0;
   } changes_;
   std::map<RequestId, Request> requests_;
-  std::vector<RequestId> given_up_;          // announcements, of which the hub has to be told
-  std::map<std::string, RequestId> shared_;  // by key: requests that have not been answered to anybody yet
+  std::deque<MemberMessage> answered_debts_;  // that a hub that is started again has to hear
+  std::vector<RequestId> given_up_;           // announcements, of which the hub has to be told
+  std::map<std::string, RequestId> shared_;   // by key: requests that have not been answered to anybody yet
 };
 
 }  // namespace couplet::universe

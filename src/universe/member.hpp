@@ -67,7 +67,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) override;
   Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) override;
   void learned(const SeriesRecord& record, const std::string& description) override;
-  void writing(const std::string& name, std::uint64_t incarnation) override;
+  void writing(const std::string& name, std::uint64_t incarnation, std::uint64_t creation) override;
   Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
   Status reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,
                        std::uint64_t deadline_ns) override;

@@ -103,15 +103,15 @@ Result<SeriesRecord> Member::announce(const SeriesRecord& record, std::uint64_t 
   if (!reply.series) {
     return fail(Code::protocol, "the hub's answer about series '{}' has no description", record.name);
   }
-  account_.writes(record.name, reply.series->incarnation, std::move(description));
+  account_.writes(record.name, reply.series->incarnation, record.creation, std::move(description));
   auto announced = record;
   announced.incarnation = reply.series->incarnation;
   announced.closed = false;
   return announced;
 }
 
-void Member::writing(const std::string& name, std::uint64_t incarnation) {
-  account_.writes(name, incarnation, nullptr);
+void Member::writing(const std::string& name, std::uint64_t incarnation, std::uint64_t creation) {
+  account_.writes(name, incarnation, creation, nullptr);
 }
 
 // The hub answers a question that waits only once there is a series. Before a first opening comes a question that it
@@ -195,9 +195,7 @@ void Member::withdraw(const std::string& name, std::uint64_t creation, std::uint
   if (left_) {
     return;
   }
-  if (account_.is_written(name)) {
-    account_.withdrawn(name);
-  }
+  account_.withdrawn(name, creation);
   const auto request = requests_.next();
   requests_.owe(request,
                 NoteMessage{.request = request, .note = SeriesNote::withdrawn, .name = name, .creation = creation});

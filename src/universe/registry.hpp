@@ -24,6 +24,7 @@ struct SeriesField {
 // The part of a series that one writer rank has.
 struct SeriesPart {
   channel::PeerId writer = 0;
+  std::uint16_t writer_incarnation = 0;  // that of its process
   std::uint16_t node = 0;
   std::vector<std::vector<layout::Box>> boxes;  // the list of boxes of each field
   std::string file;                             // name in the node directory of `node`
@@ -82,7 +83,7 @@ class SeriesRegistry {
   virtual void learned(const SeriesRecord& /*record*/, const std::string& /*description*/) {}
   // Notes that this rank writes that incarnation from now on. Does not ask the hub; a hub that is started again is
   // told.
-  virtual void writing(const std::string& /*name*/, std::uint64_t /*incarnation*/) {}
+  virtual void writing(const std::string& /*name*/, std::uint64_t /*incarnation*/, std::uint64_t /*creation*/) {}
   // Tells the hub that a writer rank has closed the series (or, below, that a reader rank has opened or closed it).
   // From this the hub knows when the universe has ended.
   virtual Status writer_closed(const std::string& name, std::uint64_t deadline_ns) = 0;

@@ -20,9 +20,11 @@ class SeriesAccount {
  public:
   using Description = std::shared_ptr<const std::string>;
 
-  void writes(const std::string& name, std::uint64_t incarnation, Description description) {
+  // creation: SeriesRecord::creation.
+  void writes(const std::string& name, std::uint64_t incarnation, std::uint64_t creation, Description description) {
     auto& entry = renew(name, incarnation);
     entry.claim.writes = entry.has_written = true;
+    entry.creation = creation;
     if (description != nullptr) {
       entry.description = std::move(description);
     }
@@ -61,9 +63,10 @@ class SeriesAccount {
       forget_if_unused(found);
     }
   }
-  // Its announcement was taken back.
-  void withdrawn(const std::string& name) {
-    if (const auto found = entries_.find(name); found != entries_.end()) {
+  // The creation has failed here. Another one may have made a series of that name meanwhile.
+  void withdrawn(const std::string& name, std::uint64_t creation) {
+    const auto found = entries_.find(name);
+    if (found != entries_.end() && found->second.claim.writes && found->second.creation == creation) {
       found->second.has_written = false;
       closed_writer(name);
     }
@@ -95,6 +98,7 @@ class SeriesAccount {
     SeriesClaim claim;
     Description description;
     bool has_written = false;
+    std::uint64_t creation = 0;  // by which this member has written
   };
   using Entries = std::map<std::string, Entry>;
 
@@ -113,7 +117,7 @@ class SeriesAccount {
     if (is_in_use(entry->second)) {
       return;
     }
-    auto& [claim, description, has_written] = entry->second;
+    auto& [claim, description, has_written, creation] = entry->second;
     description = has_written ? description : nullptr;
     const bool says_nothing = claim.openers.count == not_opened && description == nullptr;
     if (says_nothing || entries_.size() > max_claims) {

@@ -53,6 +53,7 @@ bool plain_file_name(const std::string& name) {
 SeriesPart take_series_part(FieldReader& in, const std::vector<SeriesField>& fields) {
   SeriesPart part;
   part.writer = in.take<channel::PeerId>("writer");
+  part.writer_incarnation = in.take<std::uint16_t>("writer_incarnation");
   part.node = in.take<std::uint16_t>("node");
   part.file = in.take_text("file", max_file_name);
   if (!in.failed() && !plain_file_name(part.file)) {
@@ -73,7 +74,7 @@ SeriesPart take_series_part(FieldReader& in, const std::vector<SeriesField>& fie
 // The fewest bytes of a part: its numbers and the counts of its boxes. It bounds what is allocated before they are
 // read.
 std::size_t min_part_bytes(const std::vector<SeriesField>& fields) {
-  return sizeof(channel::PeerId) + 2 * sizeof(std::uint16_t) + 1 + sizeof(std::uint32_t) * fields.size();
+  return sizeof(channel::PeerId) + 3 * sizeof(std::uint16_t) + 1 + sizeof(std::uint32_t) * fields.size();
 }
 
 }  // namespace
@@ -102,6 +103,7 @@ std::string encode_record(const SeriesRecord& record) {
   out.put(static_cast<std::uint32_t>(record.parts.size()));
   for (const auto& part : record.parts) {
     out.put(part.writer);
+    out.put(part.writer_incarnation);
     out.put(part.node);
     out.put_text(part.file);
     for (const auto& boxes : part.boxes) {

@@ -177,7 +177,7 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
     layout::Box box;
     box.dimensions = 1;
     box.stop[0] = elements;
-    record.parts = {{0, 0, {{box}}, "series-eta"}};
+    record.parts = {{0, 0, 0, {{box}}, "series-eta"}};
     series::PartSelection wanted;
     wanted.fields = {{0, {box}}};
     wanted.mode = series::Mode::follow;

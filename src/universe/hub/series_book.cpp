@@ -22,6 +22,16 @@ bool contains(const std::deque<std::uint64_t>& numbers, std::uint64_t number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
+// Adds a peer to the writers, unless it has withdrawn from that creation.
+void add_writer(auto& entry, channel::PeerId peer, const auto& withdrawals) {
+  const auto of_peer = withdrawals.find(peer);
+  if (of_peer != withdrawals.end() && contains(of_peer->second, entry.record.creation)) {
+    entry.lacks_a_writer = true;
+  } else {
+    entry.writers.insert(peer);
+  }
+}
+
 }  // namespace
 
 Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::shared_ptr<const std::string> description,
@@ -38,7 +48,10 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
     return std::any_of(entry.writers.begin(), entry.writers.end(),
                        [&](channel::PeerId writer) { return !has_failed || !has_part_of(record, writer); });
   };
-  if (found != entries_.end() && may_write(found->second)) {
+  // Known already: a reader has described it to this hub, which was started again before the first rank had its answer.
+  const bool is_known =
+      found != entries_.end() && record.creation != 0 && found->second.record.creation == record.creation;
+  if (found != entries_.end() && !is_known && may_write(found->second)) {
     return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
                 found->second.record.program, *found->second.writers.begin());
   }
@@ -48,7 +61,9 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
   }
   const bool again = found != entries_.end();
   auto& entry = entries_[record.name];
-  const auto incarnation = again ? entry.record.incarnation + 1 : first_incarnation_;
+  const auto incarnation = is_known ? entry.record.incarnation
+                           : again  ? entry.record.incarnation + 1
+                                    : first_incarnation_;
   entry.record = record;
   entry.record.parts.clear();
   entry.record.incarnation = incarnation;
@@ -60,15 +75,12 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
   entry.ended_ns = 0;
   entry.writers.clear();
   for (const auto& part : record.parts) {
-    const auto of_peer = withdrawals_.find(part.writer);
-    const bool has_withdrawn = of_peer != withdrawals_.end() && contains(of_peer->second, record.creation);
-    entry.lacks_a_writer = entry.lacks_a_writer || has_withdrawn;
-    if (!has_withdrawn) {
-      entry.writers.insert(part.writer);
-    }
+    add_writer(entry, part.writer, withdrawals_);
   }
   require(entry);
-  forget_openings(entry);
+  if (!is_known) {
+    forget_openings(entry);
+  }
   const auto announced = entry.record;
   end_if_unwritten(entry, 0);
   return announced;
@@ -137,7 +149,7 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
     entry.former_readers[peer] = {peer, program, 0, claim.openers};
     note_opened(entry, entry.former_readers[peer]);
   }
-  return newest && !entry.described && claim.has_record;
+  return newest && !entry.described && !entry.announced && claim.has_record;
 }
 
 void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std::string> description,
@@ -153,7 +165,7 @@ void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std:
   entry.described = true;
   for (const auto& part : record.parts) {
     if (may_write(part.writer)) {
-      entry.writers.insert(part.writer);
+      add_writer(entry, part.writer, withdrawals_);
     }
   }
   require(entry);
@@ -222,13 +234,17 @@ Result<std::vector<SeriesBook::Change>> SeriesBook::withdraw(channel::PeerId pee
     withdrawals.pop_front();
   }
   const auto found = entries_.find(name);
-  if (found == entries_.end() || found->second.record.creation != creation || found->second.writers.erase(peer) == 0) {
-    return fail(Code::not_found, "universe rank {} does not write such a series '{}'", peer, name);
+  if (found == entries_.end() || found->second.record.creation != creation) {
+    return fail(Code::not_found, "there is no series '{}' of creation {:x}", name, creation);
   }
-  found->second.lacks_a_writer = true;
+  auto& entry = found->second;
+  const bool wrote = entry.writers.erase(peer) > 0;
+  const bool is_news =
+      wrote || !entry.lacks_a_writer;  // a reader may have described it to a hub that was started again
+  entry.lacks_a_writer = true;
   std::vector<Change> changes;
-  if (end_if_unwritten(found->second, now_ns)) {
-    changes.push_back({name, readers_of(found->second)});
+  if (is_news && end_if_unwritten(entry, now_ns)) {
+    changes.push_back({name, readers_of(entry)});
   }
   return changes;
 }

@@ -78,7 +78,7 @@ class SeriesBook {
                        const Opening& opening);
   // The peer does not write what that creation announces, or has announced. Without writers the name is free, and no
   // reader finds the series, unless one of them has closed it. Returns the series whose `closed` has changed, or
-  // not_found if the creation has not been announced, or the peer does not write it.
+  // not_found if the creation has not been announced.
   Result<std::vector<Change>> withdraw(channel::PeerId peer, const std::string& name, std::uint64_t creation,
                                        std::uint64_t now_ns);
   // The announcer has given up the request before it had the answer: it does not write what was announced with it.

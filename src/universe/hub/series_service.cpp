@@ -45,10 +45,13 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
     outbox_.answer(asker.connection, request, record.status());
     return;
   }
-  // Writers that died while the announcement was on its way.
+  // Writers that died while the announcement was on its way, and may have been started again.
   for (const auto& part : decoded->parts) {
-    if (const auto* const seat = seats_.find(part.writer); seat->connection == 0 && !seat->awaited) {
-      tell(book_.peer_gone(part.writer, now_ns));
+    const auto* const seat = seats_.find(part.writer);
+    const bool lives = part.writer == asker.peer || seat->awaited ||
+                       (seat->connection != 0 && seat->info.incarnation == part.writer_incarnation);
+    if (!lives) {
+      static_cast<void>(book_.withdraw(part.writer, record->name, decoded->creation, now_ns));
     }
   }
   note_gone_programs();  // required readers that came and left before there was anything to read

@@ -76,8 +76,8 @@ universe::SeriesRecord record_of(std::uint64_t slots) {
   record.program = "ocean";
   record.fields = {{"", COUPLET_INT32, {rows, columns}}};
   record.slots = slots;
-  record.parts = {{0, 0, {{box_of(0, cut, 0, columns)}}, "ocean-0"},
-                  {1, 2, {{box_of(cut, rows, 0, columns)}}, "ocean-1"}};
+  record.parts = {{0, 0, 0, {{box_of(0, cut, 0, columns)}}, "ocean-0"},
+                  {1, 0, 2, {{box_of(cut, rows, 0, columns)}}, "ocean-1"}};
   return record;
 }
 

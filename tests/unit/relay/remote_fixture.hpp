@@ -25,7 +25,7 @@ class RelayRemote : public ::testing::Test {
     record_.program = "ocean";
     record_.fields = {{"", COUPLET_INT32, {rows, columns}}};
     record_.slots = 8;
-    record_.parts = {{0, 0, {{testing_fixture::box_of(0, rows, 0, columns)}}, "series-of-ocean"}};
+    record_.parts = {{0, 0, 0, {{testing_fixture::box_of(0, rows, 0, columns)}}, "series-of-ocean"}};
     reader_.script = [this] { answer(); };
   }
   // Accepts or refuses a request, and notes the end of a subscription.

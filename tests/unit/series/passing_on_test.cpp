@@ -56,7 +56,7 @@ class CountingRegistry final : public testing::FileRegistry {
     if (calls_.after) calls_.after();
     for (std::size_t more = 0; record && more < calls_.more_writers; ++more) {
       const auto writer = static_cast<channel::PeerId>(1000 + more);
-      record->parts.push_back({writer, 0, {{}}, std::string(250, 'f')});
+      record->parts.push_back({writer, 0, 0, {{}}, std::string(250, 'f')});
     }
     if (record) asked_.bytes += universe::encode_record(*record).size();
     return record;

@@ -85,8 +85,8 @@ inline SeriesRecord sample_record() {
   record.creation = 6;
   record.required_readers = {"nowcast"};
   record.parts.resize(2);
-  record.parts[0] = {0, 3, {{{2, {0, 0}, {5, 20}}}, {}}, "series-eta-0"};
-  record.parts[1] = {1, 3, {{{2, {5, 0}, {10, 20}}}, {{1, {0}, {10}}}}, "series-eta-1"};
+  record.parts[0] = {0, 0, 3, {{{2, {0, 0}, {5, 20}}}, {}}, "series-eta-0"};
+  record.parts[1] = {1, 2, 3, {{{2, {5, 0}, {10, 20}}}, {{1, {0}, {10}}}}, "series-eta-1"};
   return record;
 }
 

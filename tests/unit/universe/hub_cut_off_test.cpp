@@ -12,7 +12,8 @@ SeriesRecord eta() {
   record.program = "ocean";
   record.fields = {{"", COUPLET_DOUBLE, {10, 20}}};
   record.slots = 4;
-  record.parts = {{0, 0, {{{2, {0, 0}, {5, 20}}}}, "series-eta-0"}, {1, 0, {{{2, {5, 0}, {10, 20}}}}, "series-eta-1"}};
+  record.parts = {{0, 0, 0, {{{2, {0, 0}, {5, 20}}}}, "series-eta-0"},
+                  {1, 0, 0, {{{2, {5, 0}, {10, 20}}}}, "series-eta-1"}};
   return record;
 }
 

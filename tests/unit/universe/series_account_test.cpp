@@ -30,7 +30,7 @@ TEST(SeriesAccount, AReaderThatHasClosedIsStillOneThatHasOpened) {
 TEST(SeriesAccount, ASeriesThatItsWriterHasClosedIsStillDescribed) {
   SeriesAccount account;
   EXPECT_FALSE(account.is_written("eta"));
-  account.writes("eta", 3, text);
+  account.writes("eta", 3, 9, text);
   EXPECT_TRUE(account.is_written("eta"));
   account.closed_writer("eta");
   EXPECT_FALSE(account.is_written("eta"));
@@ -38,7 +38,7 @@ TEST(SeriesAccount, ASeriesThatItsWriterHasClosedIsStillDescribed) {
   EXPECT_FALSE(account.claims().front().writes);
   EXPECT_TRUE(account.claims().front().has_record);
   EXPECT_EQ(account.description("eta", 3), text);
-  account.writes("eta", 4, nullptr);  // as another rank than the first one, which keeps the description
+  account.writes("eta", 4, 9, nullptr);  // as another rank than the first one, which keeps the description
   account.closed_writer("eta");
   EXPECT_TRUE(account.claims().empty());
 }
@@ -52,13 +52,24 @@ TEST(SeriesAccount, WhatIsInUseIsToldFirstAndWhatIsNotIsForgottenWhenThereIsMuch
     account.opened(name, 0, OpenerRanks(1));
     account.closed_reader(name);
   }
-  account.writes("zeta", 0, text);
+  account.writes("zeta", 0, 9, text);
   const auto claims = account.claims();
   ASSERT_EQ(claims.size(), max_claims);
   EXPECT_EQ(claims.front().name, "zeta");
   EXPECT_TRUE(claims.front().writes);
   account.closed_writer("zeta");
   for (const SeriesClaim& claim : account.claims()) EXPECT_NE(claim.name, "zeta");
+}
+
+// Fault: a late failure of one creation let a process forget what it wrote by another one. The next hub gave the name
+// to another program.
+TEST(SeriesAccount, AFailedCreationEndsNoOther) {
+  SeriesAccount account;
+  account.writes("eta", 3, 9, nullptr);
+  account.withdrawn("eta", 8);
+  EXPECT_TRUE(account.is_written("eta"));
+  account.withdrawn("eta", 9);
+  EXPECT_FALSE(account.is_written("eta"));
 }
 
 }  // namespace

@@ -1,0 +1,102 @@
+// What the register of series knows of creations that have failed.
+#include <gtest/gtest.h>
+
+#include "universe/hub/series_book.hpp"
+
+namespace couplet::universe {
+namespace {
+
+// Returns the description of series 'eta' by that creation of ocean.
+SeriesRecord created(std::uint64_t creation, const std::vector<channel::PeerId>& writers,
+                     const std::string& name = "eta") {
+  SeriesRecord record;
+  record.name = name;
+  record.program = "ocean";
+  record.fields = {{"", COUPLET_DOUBLE, {10, 20}}};
+  record.slots = 4;
+  record.creation = creation;
+  for (const auto writer : writers) {
+    record.parts.emplace_back().writer = writer;
+  }
+  return record;
+}
+
+// Fault: a reader that came back after a reset made the hub find the series again, and its writers with it.
+TEST(FailedCreations, AFailedSeriesIsNotRecalled) {
+  SeriesBook book;
+  ASSERT_TRUE(book.announce(created(7, {0, 1}), std::make_shared<const std::string>(), {0, 1}).ok());
+  ASSERT_TRUE(book.withdraw(0, "eta", 7, 0).ok());
+  ASSERT_TRUE(book.withdraw(1, "eta", 7, 0).ok());
+  SeriesClaim claim;
+  claim.name = "eta";
+  claim.opened = 1;
+  claim.has_record = true;
+  const auto recalled = book.claim(5, "nowcast", claim);
+  ASSERT_TRUE(recalled.ok());
+  EXPECT_FALSE(*recalled);
+}
+
+// Fault: a hub that was started again refused the announcement of a series that it knew from a reader.
+TEST(FailedCreations, TheAnnouncementOfASeriesThatAReaderHasDescribedIsTaken) {
+  SeriesBook book;
+  SeriesClaim claim;
+  claim.name = "eta";
+  claim.incarnation = 4;
+  claim.opened = 1;
+  claim.has_record = true;
+  const auto recalled = book.claim(5, "nowcast", claim);
+  ASSERT_TRUE(recalled.ok() && *recalled);
+  SeriesRecord record = created(7, {0, 1});
+  record.incarnation = 4;
+  const auto description = std::make_shared<const std::string>("as it was announced");
+  book.describe(
+      record, description, [](channel::PeerId) { return true; }, 0);
+  const auto announced = book.announce(created(7, {0, 1}), description, {0, 1});
+  ASSERT_TRUE(announced.ok()) << announced.status().text();
+  EXPECT_EQ(announced->incarnation, 4U);
+  EXPECT_EQ(book.announce(created(8, {5}), description, {5, 1}).code(), Code::exists) << "another creation";
+}
+
+// Fault: a hub that was started again found a series whose creation had failed.
+TEST(FailedCreations, AFailedSeriesThatAReaderDescribesIsNotFound) {
+  for (const bool withdraws_first : {true, false}) {
+    SeriesBook book;
+    const auto withdraw = [&] {
+      static_cast<void>(book.withdraw(0, "eta", 7, 0));
+      static_cast<void>(book.withdraw(1, "eta", 7, 0));
+    };
+    if (withdraws_first) withdraw();
+    SeriesClaim claim;
+    claim.name = "eta";
+    claim.opened = 1;
+    claim.has_record = true;
+    ASSERT_TRUE(book.claim(5, "nowcast", claim).ok());
+    book.describe(
+        created(7, {0, 1}), std::make_shared<const std::string>(), [](channel::PeerId) { return true; }, 0);
+    static_cast<void>(book.claimed_all(0, {}, 0));
+    static_cast<void>(book.claimed_all(1, {}, 0));
+    if (!withdraws_first) withdraw();
+    EXPECT_EQ(book.find("eta", -1), nullptr) << withdraws_first;
+  }
+}
+
+TEST(FailedCreations, OnlyTheLastWithdrawalsOfAPeerAreKept) {
+  SeriesBook book;
+  for (std::uint64_t creation = 1; creation <= 65; ++creation) {
+    static_cast<void>(book.withdraw(0, "eta", creation, 0));
+  }
+  const auto announce = [&](const std::string& name, std::uint64_t creation) {
+    const auto description = std::make_shared<const std::string>();
+    ASSERT_TRUE(book.announce(created(creation, {0}, name), description, {0, creation}).ok());
+  };
+  announce("first", 1);
+  EXPECT_NE(book.find("first", -1), nullptr) << "forgotten";
+  announce("second", 2);
+  EXPECT_EQ(book.find("second", -1), nullptr);
+  EXPECT_TRUE(book.peer_gone(0, 0).size() == 1);
+  announce("third", 3);
+  EXPECT_NE(book.find("third", -1), nullptr) << "another process has that rank now";
+}
+
+}  // namespace
+}  // namespace couplet::universe
