@@ -192,11 +192,14 @@ Status Exchange::start() {
   return rounds_->start() == Progress::failed ? end_round() : Status();
 }
 
-// A neighbour that has failed, or closed, and has left after that, has said why before.
+// A neighbour that has failed, or closed, and has left after that, has said why before. The round may hear first that
+// it has left.
 Status Exchange::end_round() {
   if (rounds_->progress() == Progress::failed) {
-    const Status told = notices_.look(rounds_->count());
-    return give_up(told.ok() || told.code() == Code::peer_lost ? rounds_->failure() : told);
+    if (rounds_->failure().code() == Code::peer_lost) around_.engine->look_at_all();
+    const Status news = notices_.look(rounds_->count());
+    const bool explains = !news.ok() && (news.code() != Code::peer_lost || notices_.was_told());
+    return give_up(explains ? news : rounds_->failure());
   }
   state_ = State::frozen;
   return {};

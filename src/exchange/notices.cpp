@@ -60,6 +60,7 @@ Status Notices::take(Neighbor& neighbor) {
   }
   COUPLET_TRY_VALUE(const wire::ExchangeNotice notice, wire::decode_exchange_notice(neighbor.incoming));
   if (notice.news == wire::ExchangeNews::failed) {
+    was_told_ = true;
     const bool is_known = std::string_view(code_name(notice.code)) != "unknown";
     return fail(is_known ? static_cast<Code>(notice.code) : Code::protocol, "{}", notice.text);
   }
@@ -71,7 +72,7 @@ Status Notices::take(Neighbor& neighbor) {
 // What a neighbour has said explains more than that another one was lost.
 Status Notices::look(std::uint64_t rounds) noexcept {
   for (Neighbor& neighbor : neighbors_) {
-    if (!failure_.ok() && failure_.code() != Code::peer_lost) break;
+    if (was_told_ || (!failure_.ok() && failure_.code() != Code::peer_lost)) break;
     try {
       Status news;
       if (neighbor.request != nullptr && neighbor.request->done) news = take(neighbor);

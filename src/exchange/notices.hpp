@@ -30,6 +30,8 @@ class Notices {
   // rounds. While the exchange is frozen, that is 0: a neighbour that has ended its freeze may close it. One that has
   // left in good order is no error here: what it has sent before may be all that is needed of it.
   [[nodiscard]] Status look(std::uint64_t rounds) noexcept;
+  // Did a neighbour say what the last look has returned? It explains more than what this member has found itself.
+  [[nodiscard]] bool was_told() const noexcept { return was_told_; }
   // Has anything come since the last look, or has a neighbour closed the exchange without having begun `rounds` rounds?
   [[nodiscard]] bool has_news(std::uint64_t rounds) const noexcept;
   // Has any neighbour left in good order without having said that it closes the exchange?
@@ -61,6 +63,7 @@ class Notices {
   std::uint32_t context_ = 0;
   bool has_told_ = false;
   bool has_departed_ = false;
+  bool was_told_ = false;
   std::deque<Neighbor> neighbors_;  // their texts keep their addresses
   Status failure_;
 };

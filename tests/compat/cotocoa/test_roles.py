@@ -24,6 +24,8 @@ LANGUAGES = [
 ]
 RESULTS = 24  # results of a requester rank
 BY_PHASE = 12
+PROCESSES = REQUESTERS + 1 + sum(ranks for _, ranks, _ in WORKERS)
+COLUMNS = 15  # those of the table that a profile is
 
 
 def clients(requester: str, coupler: str, workers: tuple[str, ...]) -> list[Client]:
@@ -53,10 +55,11 @@ def check_output(output: str) -> None:
 
 def check_profile(lines: list[str]) -> None:
     """There is a row for each process: role, program, rank, three times, then seconds and calls of four kinds,
-    megabytes.
+    megabytes. What a launcher passes on of other ranks may come between the rows.
     """
     (title,) = [index for index, line in enumerate(lines) if line.startswith("CoToCoA profile")]
-    rows = [line.split() for line in lines[title + 2 : title + 2 + 9]]
+    rows = [words for line in lines[title + 2 :] if len(words := line.split()) == COLUMNS]
+    assert len(rows) == PROCESSES
     assert [row[:3] for row in rows[:3]] == [["requester", "-", "0"], ["requester", "-", "1"], ["coupler", "-", "0"]]
     assert sorted((int(row[1]), int(row[2])) for row in rows[3:]) == [(0, 0), (0, 1), (3, 0), (5, 0), (7, 0), (7, 1)]
     for row in rows:

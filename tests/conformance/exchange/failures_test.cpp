@@ -20,6 +20,17 @@ void expect(const Status& status, Code code, std::initializer_list<const char*> 
   for (const char* const part : parts) EXPECT_NE(status.text().find(part), std::string::npos) << status.text();
 }
 
+// Three members of which each has edges with the next one. Returns where the messages of each will be.
+std::vector<Numbers> join_chain(Member& member, Numbers& out) {
+  std::vector<Numbers> arrived(3, Numbers(out.size()));
+  for (const int other : {member.rank() - 1, member.rank() + 1}) {
+    if (other < 0 || other > 2) continue;
+    member.send(other, 0, out);
+    member.receive(other, 0, arrived[static_cast<std::size_t>(other)]);
+  }
+  return arrived;
+}
+
 TEST_P(ExchangeMethod, OtherSizesAreAnErrorAtBothThatNamesEdgeRanksAndSizes) {
   run(3, [](Member& member) {
     Numbers out(10), in(12);
@@ -240,12 +251,7 @@ TEST_P(ExchangeMethod, AWaitThatTimesOutNamesItsRanksAndMayGoOn) {
 TEST_P(ExchangeMethod, AMemberThatClosesEndsTheWaitsOfOthers) {
   run(3, [](Member& member) {  // a chain: what 2 does reaches 0 by 1
     Numbers out(4), in(8);
-    std::vector<Numbers> arrived(3, Numbers(4));
-    for (const int other : {member.rank() - 1, member.rank() + 1}) {
-      if (other < 0 || other > 2) continue;
-      member.send(other, 0, out);
-      member.receive(other, 0, arrived[static_cast<std::size_t>(other)]);
-    }
+    std::vector<Numbers> arrived = join_chain(member, out);
     MUST(member.exchange->freeze());
     for (int round = 0; round < 3; ++round) MUST(member.round());
     if (member.rank() == 2) {
@@ -329,12 +335,7 @@ TEST_P(ExchangeMethod, AMemberThatDiesEndsTheWaitsOfOthers) {
       [&](Party& party) {
         Member member(GetParam(), party, directory_.path());
         Numbers out(4);
-        std::vector<Numbers> arrived(3, Numbers(4));
-        for (const int other : {member.rank() - 1, member.rank() + 1}) {
-          if (other < 0 || other > 2) continue;
-          member.send(other, 0, out);
-          member.receive(other, 0, arrived[static_cast<std::size_t>(other)]);
-        }
+        std::vector<Numbers> arrived = join_chain(member, out);
         MUST(member.exchange->freeze());
         if (member.rank() == 2) {
           for (int round = 0; round < 3; ++round) MUST(member.round());
@@ -349,6 +350,35 @@ TEST_P(ExchangeMethod, AMemberThatDiesEndsTheWaitsOfOthers) {
       false);
 }
 
+// It has told why. That counts, and not that it cannot be sent to any more.
+TEST_P(ExchangeMethod, ANeighborThatLeavesAfterADeathHasNamedTheDead) {
+  Parties parties(LaneKind::shm, 3);
+  parties.run(
+      [&](Party& party) {
+        Member member(GetParam(), party, directory_.path());
+        Numbers out(4);
+        std::vector<Numbers> arrived = join_chain(member, out);
+        MUST(member.exchange->freeze());
+        Status status;
+        for (int round = 0; round < 3 && status.ok(); ++round) status = member.round();
+        if (member.rank() == 2) {
+          EXPECT_OK(status);
+          bury(party, std::move(member.exchange));
+          party.die();
+          return;
+        }
+        const message::Courier courier(*party.messenger);
+        const std::uint64_t until_ns = os::deadline_after(30);
+        while (member.rank() == 0 && !courier.has_left(1) && os::now_ns() < until_ns) party.engine->look_at_all();
+        for (int round = 0; round < 3 && status.ok(); ++round) status = member.round();
+        expect(status, Code::peer_lost, {"'test'", "party 2"});
+        if (member.rank() == 0) return;
+        bury(party, std::move(member.exchange));
+        party.end();
+      },
+      false);
+}
+
 // It has not said that it closes the exchange; but what it has sent is here, and the round waits for another one.
 TEST_P(ExchangeMethod, AMemberThatHasLeftAfterItsLastRoundDoesNotFailASlowerOne) {
   constexpr int last = 3;
@@ -357,12 +387,7 @@ TEST_P(ExchangeMethod, AMemberThatHasLeftAfterItsLastRoundDoesNotFailASlowerOne)
   parties.run([&](Party& party) {
     Member member(GetParam(), party, directory_.path());
     Numbers out(4);
-    std::vector<Numbers> arrived(3, Numbers(4));
-    for (const int other : {member.rank() - 1, member.rank() + 1}) {
-      if (other < 0 || other > 2) continue;
-      member.send(other, 0, out);
-      member.receive(other, 0, arrived[static_cast<std::size_t>(other)]);
-    }
+    std::vector<Numbers> arrived = join_chain(member, out);
     MUST(member.exchange->freeze());
     const int early = member.rank() == 0 ? last : last - 1;
     for (int round = 0; round < early; ++round) MUST(member.round());
@@ -532,12 +557,7 @@ TEST_P(ExchangeMethod, AnErrorOfTheMethodAtOneMemberReachesAll) {
   parties.run([&](Party& party) {
     Member member(failing, party, directory_.path());
     Numbers out(4);
-    std::vector<Numbers> arrived(3, Numbers(4));
-    for (const int other : {member.rank() - 1, member.rank() + 1}) {
-      if (other < 0 || other > 2) continue;
-      member.send(other, 0, out);
-      member.receive(other, 0, arrived[static_cast<std::size_t>(other)]);
-    }
+    std::vector<Numbers> arrived = join_chain(member, out);
     MUST(member.exchange->freeze());
     Status status;
     for (int round = 0; round < 6 && status.ok(); ++round) status = member.round();
