@@ -14,7 +14,7 @@ endif()
 # tree.
 set_source_files_properties(
   "${PROJECT_SOURCE_DIR}/tests/unit/counters/counters_test.cpp"
-  "${PROJECT_SOURCE_DIR}/tests/unit/universe/fuzz_seeds_test.cpp"
+  "${PROJECT_SOURCE_DIR}/tests/support/fuzz_seeds.cpp"
   PROPERTIES COMPILE_DEFINITIONS "COUPLET_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
 
 # With COUPLET_UNITY, the sources of a test are compiled together, and with little optimisation: this takes a quarter of

@@ -30,7 +30,8 @@ class Notices {
   // rounds. While the exchange is frozen, that is 0: a neighbour that has ended its freeze may close it. One that has
   // left in good order is no error here: what it has sent before may be all that is needed of it.
   [[nodiscard]] Status look(std::uint64_t rounds) noexcept;
-  // Did a neighbour say what the last look has returned? It explains more than what this member has found itself.
+  // Did a neighbour say what the last look has returned? It explains more than what this member has found itself. Later
+  // looks return the same.
   [[nodiscard]] bool was_told() const noexcept { return was_told_; }
   // Has anything come since the last look, or has a neighbour closed the exchange without having begun `rounds` rounds?
   [[nodiscard]] bool has_news(std::uint64_t rounds) const noexcept;

@@ -126,11 +126,13 @@ std::vector<std::uint32_t> Rounds::awaited_ports() const {
 
 std::uint64_t Rounds::pack_route(const Route& route, std::byte* target) const noexcept {
   std::byte* place = target;
-  for (const Route::Run& run : route.runs) {
-    std::memcpy(place, run.memory, run.bytes);
-    place += run.bytes;
+  if (!route.runs.empty()) {
+    for (const Route::Run& run : route.runs) {
+      std::memcpy(place, run.memory, run.bytes);
+      place += run.bytes;
+    }
+    return route.max_bytes;
   }
-  if (!route.runs.empty()) return route.max_bytes;
   if (route.is_plain) {
     for (const std::uint32_t edge : route.edges) {
       pack(edges_[edge].regions, place, lengths_[edge]);

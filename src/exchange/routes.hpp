@@ -21,7 +21,7 @@ struct Route {
   std::vector<std::uint32_t> edges;  // places in the list of edges, in order of tags
   std::uint64_t max_bytes = 0;       // the longest message: all edges, and the lengths of the variable ones
   bool is_plain = true;              // all edges take part in each round, and none is variable
-  // The message of a plain route whose regions have no gaps, piece by piece; empty if there is one.
+  // The message of a plain route whose regions have no gaps, piece by piece. Empty for any other route.
   struct Run {
     std::byte* memory = nullptr;
     std::uint64_t bytes = 0;

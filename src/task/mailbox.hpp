@@ -152,11 +152,11 @@ class Mailbox final : public engine::Source {
   std::map<std::uint64_t, std::vector<Kept>> kept_;
   std::set<std::uint64_t> ended_;
   std::map<std::uint64_t, std::set<channel::PeerId>> ended_workers_;  // see take_ended_workers()
-  // The peers that live and are lost for this process, and why: no message of theirs is handled, and none is sent.
   struct {
+    // The peers that live and are lost for this process, and why: no message of theirs is handled, and none is sent.
     std::map<channel::PeerId, Status> cut_off;
     std::set<channel::PeerId> gone;  // whose return has not been told yet, though the membership may know of it
-    std::uint64_t losses = 0;        // of connections, that were looked at
+    std::uint64_t losses = 0;        // how many connections had been lost at the last look
   } breaks_;
   const std::uint64_t max_kept_bytes_;
   std::uint64_t kept_bytes_ = 0;

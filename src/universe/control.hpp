@@ -145,6 +145,7 @@ struct SeriesClaim {
   // What the member gave when it opened this incarnation, or not_opened if it reads an earlier one.
   OpenerRanks openers = not_opened;
   bool has_record = false;  // the hub can ask this member for the description
+  bool closed = false;      // it has written this incarnation, and has ended it in good order
 };
 // Sent in place of `join` to a hub that was started again: the identity of this member, and what the earlier hub told
 // it.

@@ -6,7 +6,7 @@
 namespace couplet::universe {
 namespace {
 
-constexpr std::size_t max_answered_debts = 64;
+constexpr std::size_t max_unawaited = 64;  // with an answer, and as many without
 constexpr std::uint64_t catch_up_patience_ns = 1'000'000'000;
 
 // Calls `use` with each part of a description, in order. There is at least one part.
@@ -31,17 +31,25 @@ void HubRequests::ask(RequestId request, Request& asked) {
   }
 }
 
-void HubRequests::begin(RequestId request, const MemberMessage& message) {
+HubRequests::Request& HubRequests::add(RequestId request, const MemberMessage& message) {
   Request asked;
   asked.message = message;
-  ask(request, requests_.emplace(request, std::move(asked)).first->second);
+  return requests_.emplace(request, std::move(asked)).first->second;
 }
 
-void HubRequests::owe(RequestId request, const MemberMessage& message) {
-  Request asked;
-  asked.message = message;
-  asked.users = 0;
-  ask(request, requests_.emplace(request, std::move(asked)).first->second);
+void HubRequests::begin(RequestId request, const MemberMessage& message) {
+  ask(request, add(request, message));
+}
+
+void HubRequests::send_until_answered(RequestId request, const MemberMessage& message) {
+  unawaited_.push_back(request);
+  if (unawaited_.size() > max_unawaited) {
+    requests_.erase(unawaited_.front());
+    unawaited_.pop_front();
+  }
+  auto& asked = add(request, message);
+  asked.is_awaited = false;
+  ask(request, asked);
 }
 
 void HubRequests::begin_announcement(RequestId request, Description description) {
@@ -56,11 +64,12 @@ void HubRequests::answered(AnswerMessage message) {
     return;
   }
   auto& asked = waiting->second;
-  if (asked.users == 0 && asked.key.empty()) {  // it was owed
-    answered_debts_.push_back(std::move(asked.message));
-    if (answered_debts_.size() > max_answered_debts) {
-      answered_debts_.pop_front();
+  if (!asked.is_awaited) {
+    answered_.push_back(std::move(asked.message));
+    if (answered_.size() > max_unawaited) {
+      answered_.pop_front();
     }
+    std::erase(unawaited_, message.request);
     requests_.erase(waiting);
     return;
   }
@@ -157,20 +166,11 @@ std::vector<RequestId> HubRequests::end_all_kept(const std::string& prefix) {
   return ended;
 }
 
-void HubRequests::give_up(RequestId request) {
-  const auto found = requests_.find(request);
-  if (found != requests_.end() && found->second.description != nullptr) {
-    given_up_.push_back(request);
-  }
-  static_cast<void>(finish(request));
-}
-
-void HubRequests::ask_again() {
-  for (const RequestId request : std::exchange(given_up_, {})) {
-    send_(CancelMessage{request});
-  }
-  for (const MemberMessage& debt : answered_debts_) {
-    send_(debt);
+void HubRequests::ask_again(bool was_restarted) {
+  if (was_restarted) {
+    for (const MemberMessage& message : answered_) {
+      send_(message);
+    }
   }
   for (auto& [request, asked] : requests_) {
     if (!asked.reply) {

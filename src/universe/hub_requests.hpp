@@ -29,9 +29,9 @@ class HubRequests {
   [[nodiscard]] RequestId next() noexcept { return next_++; }
   // Begins a request and sends its message. The message's request number is `request`.
   void begin(RequestId request, const MemberMessage& message);
-  // Sends what nobody has to wait for. It is sent again until it is answered; then it is not open any longer. The last
-  // ones are said once more to each hub that was started again.
-  void owe(RequestId request, const MemberMessage& message);
+  // Sends a message whose sender need not wait: it is sent again, over each new connection, until it is answered. After
+  // that it is no longer open. The last 64 of such messages are sent once more to a hub that was started again.
+  void send_until_answered(RequestId request, const MemberMessage& message);
   // Begins a request that announces a description, in parts.
   void begin_announcement(RequestId request, Description description);
   // Takes an answer, or a part of one.
@@ -54,11 +54,9 @@ class HubRequests {
   [[nodiscard]] bool has_all_changes() const { return is_answered(changes_.request); }
   // Ends all kept requests whose key begins so and that nobody uses, and returns them, so that the hub can be told.
   std::vector<RequestId> end_all_kept(const std::string& prefix);
-  // Ends the caller's use of a request while the hub is away. If it was an announcement, the hub, which may have taken
-  // it, is told when it is back.
-  void give_up(RequestId request);
-  // The hub is a new one, or is back: sends all requests again that are not answered.
-  void ask_again();
+  // The hub is back: sends all requests again that are not answered. was_restarted: it knows nothing of what an earlier
+  // hub has answered.
+  void ask_again(bool was_restarted);
   // Sends a description for which the hub has asked.
   void send_record(const std::string& name, std::uint64_t incarnation, const std::string& description);
 
@@ -69,10 +67,12 @@ class HubRequests {
     std::string found;        // the parts of an answer that have arrived
     std::uint64_t incarnation = 0;
     std::optional<AnswerMessage> reply;
-    std::string key;  // under which it is shared; empty if it is not
-    int users = 1;    // the callers that wait for the answer; 0: it was kept, or is owed
+    std::string key;         // under which it is shared; empty if it is not
+    int users = 1;           // the callers that wait for the answer
+    bool is_awaited = true;  // false: send_until_answered()
   };
   void ask(RequestId request, Request& asked);
+  Request& add(RequestId request, const MemberMessage& message);
 
   Send send_;
   RequestId next_ = 1;
@@ -81,9 +81,9 @@ class HubRequests {
     std::uint64_t deadline_ns = 0;
   } changes_;
   std::map<RequestId, Request> requests_;
-  std::deque<MemberMessage> answered_debts_;  // that a hub that is started again has to hear
-  std::vector<RequestId> given_up_;           // announcements, of which the hub has to be told
-  std::map<std::string, RequestId> shared_;   // by key: requests that have not been answered to anybody yet
+  std::deque<RequestId> unawaited_;          // those of send_until_answered() that have no answer, the oldest first
+  std::deque<MemberMessage> answered_;       // of those: what a hub that is started again has to hear
+  std::map<std::string, RequestId> shared_;  // by key: requests that have not been answered to anybody yet
 };
 
 }  // namespace couplet::universe

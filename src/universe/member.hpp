@@ -103,7 +103,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   void hub_lost(const Status& why);
   void dial_again(std::uint64_t now_ns);
   void introduce();
-  void hub_is_back();
+  void hub_is_back(bool was_restarted);
   [[nodiscard]] RejoinMessage rejoin_message() const;
   [[nodiscard]] bool hub_may_return() const;
   [[nodiscard]] bool answers_may_come() const;

@@ -73,7 +73,7 @@ Result<AnswerMessage> Member::await_answer(RequestId request, std::uint64_t dead
     return hub_is_why ? fail(Code::timeout, "{}: {}", status.text(), hub_status_.text()) : status;
   }
   if (!hub_status_.ok() && !requests_.is_answered(request)) {
-    requests_.give_up(request);
+    static_cast<void>(requests_.finish(request));
     return hub_status_.within(what);
   }
   auto reply = requests_.finish(request);
@@ -197,8 +197,8 @@ void Member::withdraw(const std::string& name, std::uint64_t creation, std::uint
   }
   account_.withdrawn(name, creation);
   const auto request = requests_.next();
-  requests_.owe(request,
-                NoteMessage{.request = request, .note = SeriesNote::withdrawn, .name = name, .creation = creation});
+  requests_.send_until_answered(
+      request, NoteMessage{.request = request, .note = SeriesNote::withdrawn, .name = name, .creation = creation});
   const auto taken = [&] { return !requests_.is_open(request) || !answers_may_come(); };
   static_cast<void>(wait(taken, deadline_ns, "the hub to take a series back"));
 }

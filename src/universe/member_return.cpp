@@ -151,12 +151,12 @@ RejoinMessage Member::rejoin_message() const {
 }
 
 Status Member::heard(RejoinedMessage& message) {
-  epoch_ = message.epoch;
-  hub_is_back();
+  const bool was_restarted = std::exchange(epoch_, message.epoch) != message.epoch;
+  hub_is_back(was_restarted);
   return {};
 }
 
-void Member::hub_is_back() {
+void Member::hub_is_back(bool was_restarted) {
   if (hub_status_.ok()) {
     return;
   }
@@ -165,7 +165,7 @@ void Member::hub_is_back() {
   hub_lost_ns_ = 0;
   redial_.reached();
   contacts_asked_.clear();
-  requests_.ask_again();
+  requests_.ask_again(was_restarted);
   if (options_.note && complete_) {
     options_.note(fmt::format("the hub at {} is there again", options_.hub));
   }

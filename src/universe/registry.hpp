@@ -95,8 +95,8 @@ class SeriesRegistry {
                                std::uint64_t deadline_ns) = 0;
   // Says that this rank does not write the series of that creation, which has failed here after its first rank may have
   // announced it. Whether it was announced, or will be, need not be known. If no rank writes the series any longer, its
-  // name is free, and no reader finds it. Waits until the hub has taken that, at most until the deadline; if it has not
-  // then, it is told as soon as it answers, also if it was started again.
+  // name is free, and readers find it only if a rank has closed it. Waits until the hub has taken that, at most until
+  // the deadline. If it has not then, it is told when it answers again, or when it was started again.
   virtual void withdraw(const std::string& name, std::uint64_t creation, std::uint64_t deadline_ns) = 0;
   virtual Status reader_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
   // What the hub has told since about a series that this process writes or has open: its newest incarnation (-1:

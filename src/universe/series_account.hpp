@@ -80,6 +80,7 @@ class SeriesAccount {
         if (is_in_use(entry) == in_use && claims.size() < max_claims) {
           claims.push_back(entry.claim);
           claims.back().name = name;
+          claims.back().closed = entry.has_written && !entry.claim.writes;
           claims.back().has_record = entry.description != nullptr;
         }
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace couplet::universe {
 namespace {
@@ -22,38 +23,98 @@ bool contains(const std::deque<std::uint64_t>& numbers, std::uint64_t number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
-// Adds a peer to the writers, unless it has withdrawn from that creation.
-void add_writer(auto& entry, channel::PeerId peer, const auto& withdrawals) {
-  const auto of_peer = withdrawals.find(peer);
-  if (of_peer != withdrawals.end() && contains(of_peer->second, entry.record.creation)) {
-    entry.lacks_a_writer = true;
-  } else {
-    entry.writers.insert(peer);
+}  // namespace
+
+bool SeriesBook::Entry::has_writer(WriterState state) const {
+  return std::any_of(writers.begin(), writers.end(), [state](const auto& item) { return item.second.state == state; });
+}
+
+std::vector<channel::PeerId> SeriesBook::Entry::writing() const {
+  std::vector<channel::PeerId> peers;
+  for (const auto& [peer, writer] : writers) {
+    if (writer.state == WriterState::writes) {
+      peers.push_back(peer);
+    }
+  }
+  return peers;
+}
+
+bool SeriesBook::Entry::is_written_by(channel::PeerId peer) const {
+  const auto found = writers.find(peer);
+  return found != writers.end() && found->second.state == WriterState::writes;
+}
+
+bool SeriesBook::Entry::end_writing(channel::PeerId peer, WriterState state) {
+  if (!is_written_by(peer)) {
+    return false;
+  }
+  writers[peer].state = state;
+  return true;
+}
+
+bool SeriesBook::Entry::may_have_failed() const {
+  const auto first = announcer ? writers.find(*announcer) : writers.end();
+  const bool announcer_is_gone = first != writers.end() && first->second.state == WriterState::gone;
+  return announcer_is_gone || has_writer(WriterState::withdrawn);
+}
+
+bool SeriesBook::has_withdrawn(channel::PeerId peer, std::uint64_t creation) const {
+  const auto found = withdrawals_.find(peer);
+  return found != withdrawals_.end() && contains(found->second, creation);
+}
+
+void SeriesBook::renew(Entry& entry) {
+  entry.record = {};
+  entry.description = nullptr;
+  entry.described = false;
+  entry.announcer.reset();
+  entry.writers.clear();
+  for (auto& [peer, reader] : entry.readers) {
+    reader.openers = not_opened;
+  }
+  entry.former_readers.clear();
+  entry.required.clear();
+  entry.ended_ns = 0;
+}
+
+void SeriesBook::describe(Entry& entry, const SeriesRecord& record, std::shared_ptr<const std::string> description) {
+  const auto incarnation = entry.record.incarnation;
+  entry.record = record;
+  entry.record.parts.clear();
+  entry.record.incarnation = incarnation;
+  entry.record.closed = false;
+  entry.description = std::move(description);
+  if (std::exchange(entry.described, true)) {
+    return;  // once more
+  }
+  for (const auto& program : entry.record.required_readers) {
+    entry.required.emplace(program, Required{});
+  }
+  for (const auto* readers : {&entry.readers, &entry.former_readers}) {
+    for (const auto& [peer, reader] : *readers) {
+      note_opened(entry, reader);
+    }
   }
 }
 
-}  // namespace
-
 Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::shared_ptr<const std::string> description,
-                                          const Announcer& announcer) {
+                                          channel::PeerId announcer,
+                                          const std::function<bool(const SeriesPart&)>& lives) {
   const auto found = entries_.find(record.name);
-  if (found != entries_.end() && found->second.announced && found->second.announcer == announcer &&
-      found->second.writers.contains(announcer.peer)) {
-    return found->second.record;  // it asks again, since its connection broke before it had the answer
-  }
-  // A rank that takes part in a new creation does not write the old series: WriterCreation::prepare() refuses that. Its
-  // withdrawal may still be on its way.
-  const auto may_write = [&](const Entry& entry) {
-    const bool has_failed = entry.announcer_gone || entry.lacks_a_writer;
-    return std::any_of(entry.writers.begin(), entry.writers.end(),
-                       [&](channel::PeerId writer) { return !has_failed || !has_part_of(record, writer); });
-  };
-  // Known already: a reader has described it to this hub, which was started again before the first rank had its answer.
+  // The announcer asks again, since its connection broke before it had the answer. The hub may have been started again
+  // meanwhile, and know the series from a reader.
   const bool is_known =
       found != entries_.end() && record.creation != 0 && found->second.record.creation == record.creation;
-  if (found != entries_.end() && !is_known && may_write(found->second)) {
-    return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
-                found->second.record.program, *found->second.writers.begin());
+  if (found != entries_.end() && !is_known) {
+    // A rank that takes part in a new creation does not write an old series (WriterCreation::prepare). If that one has
+    // failed, its ranks may count as writers nevertheless, since their withdrawals are on their way.
+    const bool has_failed = found->second.may_have_failed();
+    for (const auto writer : found->second.writing()) {
+      if (!has_failed || !has_part_of(record, writer)) {
+        return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
+                    found->second.record.program, writer);
+      }
+    }
   }
   if (found == entries_.end() && entries_.size() >= most_series) {
     return fail(Code::limit, "series '{}': the universe has {} series already, the most that are possible", record.name,
@@ -61,44 +122,28 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
   }
   const bool again = found != entries_.end();
   auto& entry = entries_[record.name];
-  const auto incarnation = is_known ? entry.record.incarnation
-                           : again  ? entry.record.incarnation + 1
-                                    : first_incarnation_;
-  entry.record = record;
-  entry.record.parts.clear();
-  entry.record.incarnation = incarnation;
-  entry.record.closed = false;
-  entry.description = std::move(description);
-  entry.described = entry.announced = true;
-  entry.announcer = announcer;
-  entry.announcer_gone = entry.lacks_a_writer = entry.has_closed = false;
-  entry.ended_ns = 0;
-  entry.writers.clear();
-  for (const auto& part : record.parts) {
-    add_writer(entry, part.writer, withdrawals_);
-  }
-  require(entry);
   if (!is_known) {
-    forget_openings(entry);
+    const auto incarnation = again ? entry.record.incarnation + 1 : first_incarnation_;
+    renew(entry);
+    entry.record.incarnation = incarnation;
+  }
+  describe(entry, record, std::move(description));
+  for (auto& [program, required] : entry.required) {
+    required.told = false;  // a rank that has not claimed the series was not told
+  }
+  entry.announcer = announcer;
+  entry.ended_ns = 0;
+  for (const auto& part : record.parts) {
+    auto& writer = entry.writers[part.writer];
+    writer.incarnation = part.writer_incarnation;
+    const bool failed = has_withdrawn(part.writer, record.creation) || !lives(part);
+    if (writer.state == WriterState::writes || writer.state == WriterState::gone) {
+      writer.state = failed ? WriterState::withdrawn : WriterState::writes;
+    }
   }
   const auto announced = entry.record;
   end_if_unwritten(entry, 0);
   return announced;
-}
-
-void SeriesBook::require(Entry& entry) {
-  entry.required.clear();
-  for (const auto& program : entry.record.required_readers) {
-    entry.required.emplace(program, Required{});
-  }
-}
-
-// The name has a newer incarnation, which no program has opened yet.
-void SeriesBook::forget_openings(Entry& entry) {
-  for (auto& [peer, reader] : entry.readers) {
-    reader.openers = not_opened;
-  }
-  entry.former_readers.clear();
 }
 
 void SeriesBook::note_opened(Entry& entry, const Reader& reader) {
@@ -128,18 +173,13 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
   const bool fresh = !entries_.contains(claim.name);
   auto& entry = entries_[claim.name];
   if (fresh || claim.incarnation > entry.record.incarnation) {
-    entry.record = {};
+    renew(entry);
     entry.record.name = claim.name;
     entry.record.incarnation = claim.incarnation;
-    entry.description = nullptr;
-    entry.described = entry.announced = false;
-    entry.announcer_gone = entry.lacks_a_writer = entry.has_closed = false;
-    entry.writers.clear();
-    forget_openings(entry);
   }
   const bool newest = claim.incarnation == entry.record.incarnation;
-  if (claim.writes && newest) {
-    entry.writers.insert(peer);
+  if (newest && (claim.writes || claim.closed)) {
+    entry.writers[peer].state = claim.writes ? WriterState::writes : WriterState::closed;
   }
   if (claim.opened > 0) {
     entry.readers[peer] = {peer, program, static_cast<int>(std::min<std::uint32_t>(claim.opened, INT32_MAX)),
@@ -149,7 +189,7 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
     entry.former_readers[peer] = {peer, program, 0, claim.openers};
     note_opened(entry, entry.former_readers[peer]);
   }
-  return newest && !entry.described && !entry.announced && claim.has_record;
+  return newest && !entry.described && !entry.announcer && claim.has_record;
 }
 
 void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std::string> description,
@@ -159,31 +199,30 @@ void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std:
     return;
   }
   auto& entry = found->second;
-  entry.record = record;
-  entry.record.parts.clear();
-  entry.description = std::move(description);
-  entry.described = true;
+  describe(entry, record, std::move(description));
   for (const auto& part : record.parts) {
-    if (may_write(part.writer)) {
-      add_writer(entry, part.writer, withdrawals_);
+    const auto [place, is_new] = entry.writers.try_emplace(part.writer);
+    auto& writer = place->second;
+    writer.incarnation = part.writer_incarnation;
+    if (has_withdrawn(part.writer, record.creation)) {
+      writer.state = WriterState::withdrawn;
+    } else if (is_new && may_write(part.writer)) {
+      writer.state = WriterState::writes;
     }
   }
-  require(entry);
-  for (const auto* readers : {&entry.readers, &entry.former_readers}) {
-    for (const auto& [peer, reader] : *readers) {
-      note_opened(entry, reader);
-    }
-  }
-  entry.record.closed = false;
   end_if_unwritten(entry, now_ns);
 }
 
-std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, const std::set<std::string>& written,
-                                                        std::uint64_t now_ns) {
+std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, std::uint16_t incarnation,
+                                                        const std::set<std::string>& written, std::uint64_t now_ns) {
   std::vector<Change> changes;
   for (auto& [name, entry] : entries_) {
-    const bool over = !entry.announced && !written.contains(name);
-    if (over && entry.writers.erase(peer) > 0 && end_if_unwritten(entry, now_ns)) {
+    const auto writer = entry.writers.find(peer);
+    if (written.contains(name) || writer == entry.writers.end()) {
+      continue;
+    }
+    const bool may_not_know = entry.announcer && writer->second.incarnation == incarnation;
+    if (!may_not_know && entry.end_writing(peer, WriterState::gone) && end_if_unwritten(entry, now_ns)) {
       changes.push_back({name, readers_of(entry)});
     }
   }
@@ -195,28 +234,29 @@ std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, co
 // If a creation has failed, there is nothing to read. The entry is kept for its incarnation: the next one will be above
 // it.
 bool SeriesBook::end_if_unwritten(Entry& entry, std::uint64_t now_ns) {
-  if (!entry.writers.empty()) {
+  if (entry.has_writer(WriterState::writes)) {
     return false;
   }
-  if (!entry.lacks_a_writer || entry.has_closed) {
-    entry.record.closed = true;
-    entry.ended_ns = now_ns;
-    return true;
+  if (entry.has_writer(WriterState::withdrawn) && !entry.has_writer(WriterState::closed)) {
+    entry.required.clear();
+    entry.record.linger_s = 0;
+    entry.description = nullptr;
+    entry.described = false;
+    return false;
   }
-  entry.required.clear();
-  entry.record.linger_s = 0;
-  entry.description = nullptr;
-  entry.described = false;
-  return false;
+  if (std::exchange(entry.record.closed, true)) {
+    return false;
+  }
+  entry.ended_ns = now_ns;
+  return true;
 }
 
 Result<std::vector<SeriesBook::Change>> SeriesBook::writer_closed(channel::PeerId peer, const std::string& name,
                                                                   std::uint64_t now_ns) {
   const auto found = entries_.find(name);
-  if (found == entries_.end() || found->second.writers.erase(peer) == 0) {
+  if (found == entries_.end() || !found->second.end_writing(peer, WriterState::closed)) {
     return fail(Code::not_found, "universe rank {} does not write series '{}'", peer, name);
   }
-  found->second.has_closed = true;
   std::vector<Change> changes;
   if (end_if_unwritten(found->second, now_ns)) {
     changes.push_back({name, readers_of(found->second)});
@@ -238,24 +278,19 @@ Result<std::vector<SeriesBook::Change>> SeriesBook::withdraw(channel::PeerId pee
     return fail(Code::not_found, "there is no series '{}' of creation {:x}", name, creation);
   }
   auto& entry = found->second;
-  const bool wrote = entry.writers.erase(peer) > 0;
-  const bool is_news =
-      wrote || !entry.lacks_a_writer;  // a reader may have described it to a hub that was started again
-  entry.lacks_a_writer = true;
+  const auto writer = entry.writers.find(peer);
+  if (writer == entry.writers.end()) {
+    return fail(Code::not_found, "universe rank {} has no part of series '{}'", peer, name);
+  }
   std::vector<Change> changes;
-  if (is_news && end_if_unwritten(entry, now_ns)) {
+  if (writer->second.state == WriterState::closed) {
+    return changes;
+  }
+  writer->second.state = WriterState::withdrawn;
+  if (end_if_unwritten(entry, now_ns)) {
     changes.push_back({name, readers_of(entry)});
   }
   return changes;
-}
-
-// The others have not heard of its success, and have closed nothing, so that the time does not matter.
-void SeriesBook::withdraw(const Announcer& announcer) {
-  for (const auto& [name, entry] : entries_) {
-    if (entry.announced && entry.announcer == announcer) {
-      static_cast<void>(withdraw(announcer.peer, name, entry.record.creation, 0));  // it may have ended by now
-    }
-  }
 }
 
 std::vector<SeriesBook::Change> SeriesBook::newly_opened(const std::string& name, const Living& living) {
@@ -272,7 +307,7 @@ std::vector<SeriesBook::Change> SeriesBook::newly_opened(const std::string& name
       }
     }
     if (news) {
-      changes.push_back({own_name, {entry.writers.begin(), entry.writers.end()}});
+      changes.push_back({own_name, entry.writing()});
     }
   }
   return changes;
@@ -339,9 +374,7 @@ std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std:
     for (auto& [program, required] : entry.required) {
       required.openers.gone(peer);
     }
-    const bool wrote = entry.writers.erase(peer) > 0;
-    entry.announcer_gone = entry.announcer_gone || (wrote && entry.announced && entry.announcer.peer == peer);
-    if (wrote && end_if_unwritten(entry, now_ns)) {
+    if (entry.end_writing(peer, WriterState::gone) && end_if_unwritten(entry, now_ns)) {
       changes.push_back({name, readers_of(entry)});
     }
   }
@@ -364,7 +397,7 @@ bool SeriesBook::finished() const {
              std::none_of(entry.readers.begin(), entry.readers.end(),
                           [&](const auto& reader) { return reader.second.program == required.first; });
     };
-    return entry.writers.empty() && std::all_of(entry.required.begin(), entry.required.end(), done);
+    return !entry.has_writer(WriterState::writes) && std::all_of(entry.required.begin(), entry.required.end(), done);
   });
 }
 
@@ -400,7 +433,7 @@ bool SeriesBook::reads(channel::PeerId peer) const {
 std::vector<const SeriesRecord*> SeriesBook::used_by(channel::PeerId peer) const {
   std::vector<const SeriesRecord*> records;
   for (const auto& [name, entry] : entries_) {
-    if (entry.readers.contains(peer) || entry.writers.contains(peer)) {
+    if (entry.readers.contains(peer) || entry.is_written_by(peer)) {
       records.push_back(&entry.record);
     }
   }

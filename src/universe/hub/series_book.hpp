@@ -1,8 +1,8 @@
 // The hub's register of series: which peers write and read each of them, and which required readers have not come yet.
-// Pure; a part of HubState. Invariants: there is one record for each name, that of its newest incarnation; writers and
-// readers are live peers, since peer_gone removes them. After a restart of the hub a name may be known from members'
-// claims before its description has arrived: until then find() does not return it. Tests:
-// tests/unit/universe/series_book_test.cpp.
+// Pure; a part of HubState. Invariants: there is one record for each name, that of its newest incarnation; what writes
+// and reads is alive, as far as the hub knows: peer_gone() and claimed_all() see to it. After a restart of the hub a
+// name may be known from members' claims before its description has arrived: until then find() does not return it.
+// Tests: tests/unit/universe/series_book_test.cpp, tests/unit/universe/failed_creations_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,16 +41,12 @@ class SeriesBook {
 
   // From now on, new names get incarnations above those of names that were forgotten with an earlier hub.
   void begin_epoch(std::uint32_t epoch) noexcept { first_incarnation_ = std::uint64_t{epoch} << 32U; }
-  // The member that announces a series, and the number of its request.
-  struct Announcer {
-    channel::PeerId peer = 0;
-    std::uint64_t request = 0;
-    bool operator==(const Announcer&) const = default;
-  };
   // Stores the record with its incarnation. Returns exists if a live peer still writes this name, and limit if there
-  // are too many series. If the announcer is gone, peers that create the series again do not write it.
+  // are too many series. A creation that is announced again, since its announcer has not had the answer, keeps its
+  // incarnation. If the announcer is gone, or a rank has withdrawn, ranks that create the series again do not write it.
+  // lives: whether the process that has made this part is alive, or may be.
   Result<SeriesRecord> announce(const SeriesRecord& record, std::shared_ptr<const std::string> description,
-                                const Announcer& announcer);
+                                channel::PeerId announcer, const std::function<bool(const SeriesPart&)>& lives);
   // Returns nullptr if there is no incarnation above newer_than.
   [[nodiscard]] const Stored* find(const std::string& name, std::int64_t newer_than) const;
 
@@ -62,9 +59,11 @@ class SeriesBook {
                 const std::function<bool(channel::PeerId)>& may_write, std::uint64_t now_ns);
   // Forgets which series `peer` reads. The peer will claim them again.
   void forget_reader(channel::PeerId peer);
-  // `peer` has claimed everything that it writes: `written`, sorted. It writes nothing else but what was announced to
-  // this hub: it may not have heard yet that the first rank of its program has done that.
-  std::vector<Change> claimed_all(channel::PeerId peer, const std::set<std::string>& written, std::uint64_t now_ns);
+  // `peer`, in this incarnation, has claimed everything that it writes: `written`, sorted. It writes nothing else but
+  // what was announced to this hub for the same incarnation: it may not have heard yet that the first rank of its
+  // program has done that.
+  std::vector<Change> claimed_all(channel::PeerId peer, std::uint16_t incarnation, const std::set<std::string>& written,
+                                  std::uint64_t now_ns);
 
   // A writer has closed the series. Returns the series whose `closed` has changed, or not_found if there is no such
   // series or the peer does not write it.
@@ -76,13 +75,11 @@ class SeriesBook {
   };
   Status reader_opened(channel::PeerId peer, const std::string& program, const std::string& name,
                        const Opening& opening);
-  // The peer does not write what that creation announces, or has announced. Without writers the name is free, and no
-  // reader finds the series, unless one of them has closed it. Returns the series whose `closed` has changed, or
-  // not_found if the creation has not been announced.
+  // The peer does not write what that creation announces, or has announced. If no peer writes the series any longer,
+  // the name is free, and readers find it only if a writer has closed it. Returns the series whose `closed` has
+  // changed, or not_found if the creation has not been announced.
   Result<std::vector<Change>> withdraw(channel::PeerId peer, const std::string& name, std::uint64_t creation,
                                        std::uint64_t now_ns);
-  // The announcer has given up the request before it had the answer: it does not write what was announced with it.
-  void withdraw(const Announcer& announcer);
   struct Living {
     // Returns how many ranks of a program are there or may still come, and whether this rank is one of them.
     std::function<std::size_t(const std::string& program)> count;
@@ -123,26 +120,44 @@ class SeriesBook {
     bool told = false;      // the writers were told that it has opened
     Openers openers;
   };
+  // What the hub knows of a rank that has a part of the series.
+  enum class WriterState : std::uint8_t {
+    writes,
+    closed,     // it has ended the series in good order
+    withdrawn,  // its creation has failed, or it had died before the announcement
+    gone,       // it has left or died, or a hub that was started again has heard nothing of it
+  };
+  struct Writer {
+    WriterState state = WriterState::gone;
+    std::uint32_t incarnation = 0;  // that of the process; known from the description
+  };
   struct Entry : Stored {
-    bool described = true;
-    bool announced = false;             // to this hub, which then knows its writers
-    Announcer announcer;                // if it was announced to this hub
-    bool announcer_gone = false;        // without having closed: the creation may have failed on the other ranks
-    bool lacks_a_writer = false;        // one has withdrawn: the creation has failed
-    bool has_closed = false;            // a writer
-    std::set<channel::PeerId> writers;  // those that have not closed
+    bool described = false;
+    std::optional<channel::PeerId> announcer;  // to this hub, which then knows its writers
+    std::map<channel::PeerId, Writer> writers;
     std::map<channel::PeerId, Reader> readers;
     // Those that have told this hub, which was started again, that they have opened the series, and have closed it
     // before this hub had its description.
     std::map<channel::PeerId, Reader> former_readers;
     std::map<std::string, Required> required;  // by program
     std::uint64_t ended_ns = 0;
+
+    [[nodiscard]] bool has_writer(WriterState state) const;
+    [[nodiscard]] std::vector<channel::PeerId> writing() const;
+    [[nodiscard]] bool is_written_by(channel::PeerId peer) const;
+    // Changes the state of a peer that writes. Returns false if it does not.
+    bool end_writing(channel::PeerId peer, WriterState state);
+    // May a rank that takes part in a new creation be a writer whose news of its end are on their way?
+    [[nodiscard]] bool may_have_failed() const;
   };
+  // Begins an incarnation, of which nothing is known. Those that have the series open keep it open.
+  static void renew(Entry& entry);
+  // Stores what is described, but not which ranks write it.
+  static void describe(Entry& entry, const SeriesRecord& record, std::shared_ptr<const std::string> description);
+  [[nodiscard]] bool has_withdrawn(channel::PeerId peer, std::uint64_t creation) const;
   // Ends the entry if no peer writes it any longer. Returns true if its `closed` has changed.
   static bool end_if_unwritten(Entry& entry, std::uint64_t now_ns);
   static std::vector<channel::PeerId> readers_of(const Entry& entry);
-  static void require(Entry& entry);
-  static void forget_openings(Entry& entry);
   static void note_opened(Entry& entry, const Reader& reader);
 
   std::map<std::string, Entry> entries_;

@@ -18,7 +18,7 @@ std::string upload_of(const RecordMessage& message) {
 
 // ---- announcing
 
-void SeriesService::take(const Asker& asker, const AnnounceMessage& message, std::uint64_t now_ns) {
+void SeriesService::take(const Asker& asker, const AnnounceMessage& message) {
   if (!asker.released || asker.place.relay) {
     outbox_.answer(asker.connection, message.request,
                    fail(Code::state, "a series is announced by a process that has not joined as a rank"));
@@ -28,31 +28,29 @@ void SeriesService::take(const Asker& asker, const AnnounceMessage& message, std
   if (!whole.ok()) {
     outbox_.answer(asker.connection, message.request, whole.status());
   } else if (whole->has_value()) {
-    announced(asker, message.request, std::move(**whole), now_ns);
+    announced(asker, message.request, std::move(**whole));
   }
 }
 
-void SeriesService::announced(const Asker& asker, RequestId request, std::string description, std::uint64_t now_ns) {
+void SeriesService::announced(const Asker& asker, RequestId request, std::string description) {
   auto decoded = decode_record(description);
   auto status = decoded.ok() ? check(asker, *decoded) : decoded.status();
   if (!status.ok()) {
     outbox_.answer(asker.connection, request, status);
     return;
   }
+  // A writer may have died while the announcement was on its way, and its next life may be here.
+  const auto lives = [&](const SeriesPart& part) {
+    const auto* const seat = seats_.find(part.writer);
+    const bool may_come = seat->awaited && seat->info.incarnation <= part.writer_incarnation;
+    const bool is_here = seat->info.state == PeerState::present && seat->info.incarnation == part.writer_incarnation;
+    return part.writer == asker.peer || may_come || is_here;
+  };
   const auto record =
-      book_.announce(*decoded, std::make_shared<const std::string>(std::move(description)), {asker.peer, request});
+      book_.announce(*decoded, std::make_shared<const std::string>(std::move(description)), asker.peer, lives);
   if (!record.ok()) {
     outbox_.answer(asker.connection, request, record.status());
     return;
-  }
-  // Writers that died while the announcement was on its way, and may have been started again.
-  for (const auto& part : decoded->parts) {
-    const auto* const seat = seats_.find(part.writer);
-    const bool lives = part.writer == asker.peer || seat->awaited ||
-                       (seat->connection != 0 && seat->info.incarnation == part.writer_incarnation);
-    if (!lives) {
-      static_cast<void>(book_.withdraw(part.writer, record->name, decoded->creation, now_ns));
-    }
   }
   note_gone_programs();  // required readers that came and left before there was anything to read
   note("series", asker, record->name, record->incarnation);
@@ -63,6 +61,7 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
   if (record->incarnation > 0) {
     tell({{record->name, book_.readers_of(record->name)}});
   }
+  tell_opened(record->name);  // readers may have described it to this hub before
   const auto* const stored = book_.find(record->name, -1);
   if (stored == nullptr) {
     return;  // all writers have withdrawn, or are gone
@@ -164,24 +163,34 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
                    fail(Code::state, "series '{}': this process is not a rank of the universe", message.name));
     return;
   }
-  Status status;
-  if (message.note == SeriesNote::writer_closed || message.note == SeriesNote::withdrawn) {
-    auto changes = message.note == SeriesNote::withdrawn
-                       ? book_.withdraw(asker.peer, message.name, message.creation, now_ns)
-                       : book_.writer_closed(asker.peer, message.name, now_ns);
-    status = changes.status();
+  const auto take_changes = [this](const Result<std::vector<SeriesBook::Change>>& changes) {
     if (changes.ok()) {
       tell(*changes);
     }
-  } else if (message.note == SeriesNote::reader_opened) {
-    status = book_.reader_opened(asker.peer, seats_.program(asker.place.program).spec.name, message.name,
-                                 {message.incarnation, message.openers});
-    tell_opened(message.name);
-  } else {
-    status = book_.reader_closed(asker.peer, message.name);
+    return changes.status();
+  };
+  const char* event = "closed";
+  Status status;
+  switch (message.note) {
+    case SeriesNote::writer_closed:
+      status = take_changes(book_.writer_closed(asker.peer, message.name, now_ns));
+      break;
+    case SeriesNote::withdrawn:
+      event = "withdrawn";
+      status = take_changes(book_.withdraw(asker.peer, message.name, message.creation, now_ns));
+      break;
+    case SeriesNote::reader_opened:
+      event = "opened";
+      status = book_.reader_opened(asker.peer, seats_.program(asker.place.program).spec.name, message.name,
+                                   {message.incarnation, message.openers});
+      tell_opened(message.name);
+      break;
+    case SeriesNote::reader_closed:
+      status = book_.reader_closed(asker.peer, message.name);
+      break;
   }
   if (status.ok()) {
-    note(message.note == SeriesNote::reader_opened ? "opened" : "closed", asker, message.name, 0);
+    note(event, asker, message.name, 0);
   }
   outbox_.answer(asker.connection, message.request, status);
 }
@@ -237,7 +246,7 @@ Status SeriesService::claim(const Asker& asker, const std::vector<SeriesClaim>& 
       outbox_.say(asker.connection, RecallMessage{claim.name, claim.incarnation});
     }
   }
-  tell(book_.claimed_all(asker.peer, written, now_ns));
+  tell(book_.claimed_all(asker.peer, seats_.find(asker.peer)->info.incarnation, written, now_ns));
   tell_opened({});
   return {};
 }

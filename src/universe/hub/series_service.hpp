@@ -35,15 +35,12 @@ class SeriesService {
   SeriesService(Seats& seats, Outbox& outbox, std::string relay_mode, std::function<void(ConnectionId)> tell_changes)
       : seats_(seats), outbox_(outbox), relay_mode_(std::move(relay_mode)), tell_changes_(std::move(tell_changes)) {}
 
-  void take(const Asker& asker, const AnnounceMessage& message, std::uint64_t now_ns);
+  void take(const Asker& asker, const AnnounceMessage& message);
   void take(const Asker& asker, const FindMessage& message);
   void take(const Asker& asker, const FetchMessage& message);
   void take(const Asker& asker, const NoteMessage& message, std::uint64_t now_ns);
   void take(const Asker& asker, const RelayOfMessage& message);
-  void take(const Asker& asker, const CancelMessage& message) {
-    waiting_.cancel({asker.connection, message.request});
-    book_.withdraw({asker.peer, message.request});
-  }
+  void take(const Asker& asker, const CancelMessage& message) { waiting_.cancel({asker.connection, message.request}); }
 
   // Takes what a member of an earlier hub writes and reads, and asks it for the descriptions that are missing.
   Status claim(const Asker& asker, const std::vector<SeriesClaim>& claims, std::uint64_t now_ns);
@@ -67,7 +64,7 @@ class SeriesService {
 
  private:
   Status check(const Asker& asker, const SeriesRecord& record) const;
-  void announced(const Asker& asker, RequestId request, std::string description, std::uint64_t now_ns);
+  void announced(const Asker& asker, RequestId request, std::string description);
   void found(const WaitingRequests::Key& key, const SeriesBook::Stored& stored, std::uint64_t offset);
   [[nodiscard]] std::string doubt() const;
   void note_gone_programs();

@@ -6,6 +6,10 @@
 namespace couplet::universe {
 namespace {
 
+bool live(const SeriesPart& /*part*/) {
+  return true;
+}
+
 // Returns the description of series 'eta' by that creation of ocean.
 SeriesRecord created(std::uint64_t creation, const std::vector<channel::PeerId>& writers,
                      const std::string& name = "eta") {
@@ -24,7 +28,7 @@ SeriesRecord created(std::uint64_t creation, const std::vector<channel::PeerId>&
 // Fault: a reader that came back after a reset made the hub find the series again, and its writers with it.
 TEST(FailedCreations, AFailedSeriesIsNotRecalled) {
   SeriesBook book;
-  ASSERT_TRUE(book.announce(created(7, {0, 1}), std::make_shared<const std::string>(), {0, 1}).ok());
+  ASSERT_TRUE(book.announce(created(7, {0, 1}), std::make_shared<const std::string>(), 0, live).ok());
   ASSERT_TRUE(book.withdraw(0, "eta", 7, 0).ok());
   ASSERT_TRUE(book.withdraw(1, "eta", 7, 0).ok());
   SeriesClaim claim;
@@ -51,10 +55,24 @@ TEST(FailedCreations, TheAnnouncementOfASeriesThatAReaderHasDescribedIsTaken) {
   const auto description = std::make_shared<const std::string>("as it was announced");
   book.describe(
       record, description, [](channel::PeerId) { return true; }, 0);
-  const auto announced = book.announce(created(7, {0, 1}), description, {0, 1});
+  const auto announced = book.announce(created(7, {0, 1}), description, 0, live);
   ASSERT_TRUE(announced.ok()) << announced.status().text();
   EXPECT_EQ(announced->incarnation, 4U);
-  EXPECT_EQ(book.announce(created(8, {5}), description, {5, 1}).code(), Code::exists) << "another creation";
+  EXPECT_EQ(book.announce(created(8, {5}), description, 5, live).code(), Code::exists) << "another creation";
+}
+
+// A reader of the series comes back to a hub that was started again.
+void claim_as_reader(SeriesBook& book) {
+  SeriesClaim claim;
+  claim.name = "eta";
+  claim.opened = 1;
+  claim.has_record = true;
+  ASSERT_TRUE(book.claim(5, "nowcast", claim).ok());
+}
+
+void describe(SeriesBook& book, bool may_write) {
+  book.describe(
+      created(7, {0, 1}), std::make_shared<const std::string>(), [may_write](channel::PeerId) { return may_write; }, 0);
 }
 
 // Fault: a hub that was started again found a series whose creation had failed.
@@ -66,18 +84,38 @@ TEST(FailedCreations, AFailedSeriesThatAReaderDescribesIsNotFound) {
       static_cast<void>(book.withdraw(1, "eta", 7, 0));
     };
     if (withdraws_first) withdraw();
-    SeriesClaim claim;
-    claim.name = "eta";
-    claim.opened = 1;
-    claim.has_record = true;
-    ASSERT_TRUE(book.claim(5, "nowcast", claim).ok());
-    book.describe(
-        created(7, {0, 1}), std::make_shared<const std::string>(), [](channel::PeerId) { return true; }, 0);
-    static_cast<void>(book.claimed_all(0, {}, 0));
-    static_cast<void>(book.claimed_all(1, {}, 0));
+    claim_as_reader(book);
+    describe(book, !withdraws_first);  // ranks that have come back claim what they write
+    static_cast<void>(book.claimed_all(0, 0, {}, 0));
+    static_cast<void>(book.claimed_all(1, 0, {}, 0));
     if (!withdraws_first) withdraw();
     EXPECT_EQ(book.find("eta", -1), nullptr) << withdraws_first;
   }
+}
+
+TEST(FailedCreations, WhatAnotherRankHasClosedIsFoundAfterARestartOfTheHub) {
+  for (const bool withdraws_first : {true, false}) {
+    SeriesBook book;
+    if (withdraws_first) static_cast<void>(book.withdraw(1, "eta", 7, 0));
+    SeriesClaim claim;
+    claim.name = "eta";
+    claim.has_record = claim.closed = true;
+    ASSERT_TRUE(book.claim(0, "ocean", claim).ok());
+    describe(book, false);
+    if (!withdraws_first) static_cast<void>(book.withdraw(1, "eta", 7, 0));
+    const auto* const found = book.find("eta", -1);
+    ASSERT_NE(found, nullptr) << withdraws_first;
+    EXPECT_TRUE(found->record.closed);
+  }
+}
+
+TEST(FailedCreations, WhoHasNoPartOfTheSeriesCannotWithdraw) {
+  SeriesBook book;
+  ASSERT_TRUE(book.announce(created(7, {0, 1}), std::make_shared<const std::string>(), 0, live).ok());
+  EXPECT_EQ(book.withdraw(5, "eta", 7, 0).code(), Code::not_found);
+  ASSERT_TRUE(book.peer_gone(0, 0).empty());
+  EXPECT_EQ(book.peer_gone(1, 0).size(), 1U);
+  EXPECT_NE(book.find("eta", -1), nullptr);
 }
 
 TEST(FailedCreations, OnlyTheLastWithdrawalsOfAPeerAreKept) {
@@ -87,7 +125,7 @@ TEST(FailedCreations, OnlyTheLastWithdrawalsOfAPeerAreKept) {
   }
   const auto announce = [&](const std::string& name, std::uint64_t creation) {
     const auto description = std::make_shared<const std::string>();
-    ASSERT_TRUE(book.announce(created(creation, {0}, name), description, {0, creation}).ok());
+    ASSERT_TRUE(book.announce(created(creation, {0}, name), description, 0, live).ok());
   };
   announce("first", 1);
   EXPECT_NE(book.find("first", -1), nullptr) << "forgotten";

@@ -1,13 +1,7 @@
-// The seeds of the fuzzers `control` and `hub_state` are what members and hubs of this version say. With other ones a
-// fuzzer does not get beyond the decoders. COUPLET_UPDATE_SEEDS=1 writes the seeds.
-#include <gtest/gtest.h>
+// The seeds of the fuzzers `control` and `hub_state` are what members and hubs of this version say.
+#include "support/fuzz_seeds.hpp"
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <sstream>
+#include <gtest/gtest.h>
 
 #include "control_samples.hpp"
 
@@ -15,28 +9,8 @@ namespace couplet::universe {
 namespace {
 
 using namespace samples;
-
-using Seeds = std::map<std::string, std::string>;  // by name of file
-
-// Seeds that are made elsewhere.
-const std::vector<std::string> others = {"page", "programs", "settings"};
-
-void check(const std::string& fuzzer, const Seeds& seeds) {
-  const auto folder = std::filesystem::path(COUPLET_SOURCE_DIR) / "tests/fuzz/corpus" / fuzzer;
-  if (std::getenv("COUPLET_UPDATE_SEEDS") != nullptr) {
-    for (const auto& [name, bytes] : seeds) std::ofstream(folder / name, std::ios::binary) << bytes;
-  }
-  Seeds found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string name = entry.path().filename();
-    if (std::find(others.begin(), others.end(), name) != others.end()) continue;
-    std::ostringstream bytes;
-    bytes << std::ifstream(entry.path(), std::ios::binary).rdbuf();
-    found[name] = bytes.str();
-  }
-  for (const auto& [name, bytes] : seeds) EXPECT_EQ(found[name] == bytes, true) << fuzzer << "/" << name;
-  for (const auto& [name, bytes] : found) EXPECT_TRUE(seeds.contains(name)) << fuzzer << "/" << name;
-}
+using test::check_seeds;
+using test::Seeds;
 
 TEST(FuzzSeeds, OfControlAreOneOfEachKind) {
   Seeds seeds = {{"description", encode_record(sample_record())}};
@@ -48,7 +22,7 @@ TEST(FuzzSeeds, OfControlAreOneOfEachKind) {
   };
   add("member", member_messages());
   add("hub", hub_messages());
-  check("control", seeds);
+  check_seeds("control", seeds, {"page", "programs", "settings"});  // those are made elsewhere
 }
 
 // What several connections send, in the form that the fuzzer reads (tests/fuzz/hub_state.cpp).
@@ -123,11 +97,11 @@ TEST(FuzzSeeds, OfTheHubAreRunsOfAUniverse) {
   restart.say(1, rejoin(0, true)).say(1, RecordMessage{"eta", 4, {description.size(), 0, description}});
   restart.say(2, rejoin(2, false)).say(2, FindMessage{1, "eta", -1, true}).say(2, SeenMessage{runs, {}});
   restart.join(3, "ocean", 1, 2).say(1, LeaveMessage{});
-  check("hub_state", {{"start", start.bytes()},
-                      {"series", series.bytes()},
-                      {"withdrawn", withdrawn.bytes()},
-                      {"relay", relay.bytes()},
-                      {"restart", restart.bytes()}});
+  check_seeds("hub_state", {{"start", start.bytes()},
+                            {"series", series.bytes()},
+                            {"withdrawn", withdrawn.bytes()},
+                            {"relay", relay.bytes()},
+                            {"restart", restart.bytes()}});
 }
 
 }  // namespace

@@ -165,6 +165,45 @@ TEST_F(Recovery, AWriterThatComesBackWhileItsSeriesIsAnnouncedStillWritesIt) {
   EXPECT_EQ(world_.last<AnswerMessage>(ocean1).code, Code::ok);
 }
 
+// Fault: the first rank announced again, over a new connection, a series that the required reader had described to this
+// hub. That it has opened the series was forgotten, and the writer kept steps for it for ever.
+TEST_F(Recovery, ARequiredReaderThatHasOpenedBeforeTheAnnouncementCounts) {
+  auto record = eta();
+  record.creation = 7;
+  auto reader = member(2, two_oceans_and_a_nowcast());
+  reader.series = {{"eta", 5, false, 1, 1, true}};
+  const auto nowcast = rejoin(reader);
+  ASSERT_TRUE(world_.has<RecallMessage>(nowcast));
+  const auto description = encode_record(record);
+  world_.send(nowcast, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  const auto ocean1 = rejoin(1);
+  const auto ocean0 = rejoin(0);
+  world_.announce(ocean0, 9, record);
+  EXPECT_EQ(world_.last<AnswerMessage>(ocean0).series->incarnation, 5U);
+  for (const auto writer : {ocean0, ocean1}) {
+    ASSERT_TRUE(world_.has<SeriesMessage>(writer));
+    EXPECT_EQ(world_.last<SeriesMessage>(writer).opened, std::vector<std::string>{"nowcast"});
+  }
+}
+
+// It is announced with the rank's first life, which the hub awaits after a reset; then another life comes.
+TEST_F(Recovery, TheNextLifeOfARankThatWasAwaitedDoesNotWrite) {
+  const auto ocean0 = rejoin(0);
+  world_.reset(rejoin(1));
+  const auto nowcast = rejoin(2);
+  auto record = eta();
+  record.creation = 7;
+  world_.announce(ocean0, 9, record);
+  auto next_life = member(1, two_oceans_and_a_nowcast());
+  next_life.incarnation = 1;
+  rejoin(next_life);
+  NoteMessage failed{10, SeriesNote::withdrawn, "eta"};
+  failed.creation = 7;
+  world_.send(ocean0, failed);
+  world_.send(nowcast, FindMessage{7, "eta", -1, false});
+  EXPECT_EQ(world_.last<AnswerMessage>(nowcast).code, Code::not_yet);
+}
+
 // Fault: it was answered that the universe has no such node. Its members, and its relay, come back later.
 TEST_F(Recovery, ARelayOfANodeThatIsNotBackYetIsWaitedFor) {
   const auto nowcast = rejoin(2);

@@ -124,7 +124,8 @@ TEST_F(HubSeries, AnAnnouncedSeriesIsFoundWithAllItsParts) {
 TEST(SeriesBook, ADescriptionIsStoredAsItWasAnnouncedAndShared) {
   SeriesBook book;
   const auto description = std::make_shared<const std::string>("as it was announced");
-  ASSERT_TRUE(book.announce(record_of("eta", "ocean", {0, 1}), description, {0, 1}).ok());
+  ASSERT_TRUE(
+      book.announce(record_of("eta", "ocean", {0, 1}), description, 0, [](const SeriesPart&) { return true; }).ok());
   const SeriesBook::Stored* const stored = book.find("eta", -1);
   ASSERT_NE(stored, nullptr);
   EXPECT_EQ(stored->description, description);
@@ -229,20 +230,15 @@ TEST_F(HubSeries, NotYetWithoutWaitingAndNothingAfterACancel) {
   EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).request, 1U);
 }
 
-// Fault: a creation that had timed out while the hub was stopped took the name until all its writers had ended.
-TEST_F(HubSeries, AnAnnouncementWhoseAnswerNobodyAwaitsIsTakenBack) {
+// Fault: the next life of a rank, which numbers its requests anew, took back what the first one had announced.
+TEST_F(HubSeries, ARequestThatANewLifeGivesUpIsNotTheAnnouncementOfTheFirstOne) {
   start();
-  const auto first = announce(ocean0_, created(7, {0}));
-  ASSERT_EQ(first.code, Code::ok);
-  world_->send(ocean0_, CancelMessage{first.request});
-  world_->send(nowcast_, FindMessage{1, "eta", -1, false});
-  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::not_yet);
-  const auto second = announce(ocean0_, created(8, {0}));
-  ASSERT_EQ(second.code, Code::ok) << second.text;
-  EXPECT_EQ(second.series->incarnation, 1U);
-  world_->send(ocean0_, CancelMessage{first.request});  // concerns the first one only
-  world_->send(nowcast_, FindMessage{2, "eta", -1, false});
-  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::ok);
+  const auto announced = announce(ocean0_, created(7, {0}));
+  ASSERT_EQ(announced.code, Code::ok);
+  world_->cut(ocean0_);
+  ocean0_ = world_->join("ocean", 0, 2);
+  world_->send(ocean0_, CancelMessage{announced.request});
+  EXPECT_EQ(find(nowcast_), Code::ok);
 }
 
 TEST_F(HubSeries, TooManyRequestsAreAnError) {
@@ -293,7 +289,7 @@ TEST_F(HubSeries, AClosedSeriesMayBeCreatedAgain) {
 // Fault: it was told that the series exists, written by itself.
 TEST_F(HubSeries, AnAnnouncementThatComesTwiceIsAnsweredTwice) {
   start();
-  const std::string description = encode_record(record_of("eta", "ocean", {0, 1}));
+  const std::string description = encode_record(created(7, {0, 1}));
   for (int time = 0; time < 2; ++time) {
     world_->send(ocean0_, AnnounceMessage{7, {description.size(), 0, description}});
     const auto answer = world_->last<AnswerMessage>(ocean0_);
@@ -542,6 +538,16 @@ TEST_F(HubSeries, ANewLifeOfARankDoesNotWriteWhatItsEarlierOneWouldHave) {
   start();
   world_->cut(ocean1_);
   ocean1_ = world_->join("ocean", 1, 2);
+  ASSERT_EQ(announce(ocean0_, created(7, {0, 1})).code, Code::ok);
+  EXPECT_EQ(withdraw(ocean0_, 7), Code::ok);
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).code, Code::ok);
+}
+
+// Fault: a rank whose process had died, and whose next one was just joining, counted as a writer for ever.
+TEST_F(HubSeries, ARankWhoseNextLifeIsJoiningDoesNotWrite) {
+  start();
+  world_->cut(ocean1_);
+  world_->send(world_->connect(), JoinMessage{false, "ocean", 1, 2, 60, "host-a"});
   ASSERT_EQ(announce(ocean0_, created(7, {0, 1})).code, Code::ok);
   EXPECT_EQ(withdraw(ocean0_, 7), Code::ok);
   EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).code, Code::ok);

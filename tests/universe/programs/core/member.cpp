@@ -45,6 +45,7 @@ universe::SeriesRecord record_of(universe::Membership& member, const std::string
   record.program = member.programs()[static_cast<std::size_t>(member.program())].name;
   record.fields = {{"", COUPLET_DOUBLE, {4}}};
   record.slots = 2;
+  record.creation = os::now_ns();
   universe::SeriesPart part;
   part.writer = member.id();
   part.node = member.node();
