@@ -131,7 +131,7 @@ void fields(auto& visit, Is<FetchMessage> auto& message) {
 
 void fields(auto& visit, Is<NoteMessage> auto& message) {
   visit.number("request", message.request);
-  visit.choice("note", message.note, SeriesNote::withdrawn);
+  visit.choice("note", message.note, SeriesNote::writing);
   visit.text("name", message.name, max_series_name);
   openers(visit, message.openers, 0);
   visit.number("incarnation", message.incarnation);

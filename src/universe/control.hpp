@@ -112,14 +112,14 @@ struct FetchMessage {
   std::uint64_t incarnation = 0;
   std::uint64_t offset = 0;
 };
-enum class SeriesNote : std::uint8_t { writer_closed, reader_opened, reader_closed, withdrawn };
+enum class SeriesNote : std::uint8_t { writer_closed, reader_opened, reader_closed, withdrawn, writing };
 struct NoteMessage {
   RequestId request = 0;
   SeriesNote note = SeriesNote::writer_closed;
   std::string name;
   OpenerRanks openers;            // reader_opened: see SeriesRegistry::reader_opened
-  std::uint64_t incarnation = 0;  // reader_opened: the incarnation that was opened
-  std::uint64_t creation = 0;     // withdrawn: see SeriesRegistry::withdraw
+  std::uint64_t incarnation = 0;  // reader_opened, writing: the incarnation that was opened, or created
+  std::uint64_t creation = 0;     // writer_closed, withdrawn: that of the series, see SeriesRegistry::withdraw
 };
 struct RelayOfMessage {
   RequestId request = 0;

@@ -112,6 +112,12 @@ Result<SeriesRecord> Member::announce(const SeriesRecord& record, std::uint64_t 
 
 void Member::writing(const std::string& name, std::uint64_t incarnation, std::uint64_t creation) {
   account_.writes(name, incarnation, creation, nullptr);
+  if (epoch_ > 0) {  // this process may have come back to the hub before it knew that the creation would succeed
+    const auto request = requests_.next();
+    requests_.send_until_answered(
+        request,
+        NoteMessage{.request = request, .note = SeriesNote::writing, .name = name, .incarnation = incarnation});
+  }
 }
 
 // The hub answers a question that waits only once there is a series. Before a first opening comes a question that it
@@ -186,8 +192,15 @@ Status Member::note_series(NoteMessage note, std::uint64_t deadline_ns) {
 }
 
 Status Member::writer_closed(const std::string& name, std::uint64_t deadline_ns) {
-  auto status = note_series({.note = SeriesNote::writer_closed, .name = name}, deadline_ns);
+  NoteMessage note{.note = SeriesNote::writer_closed, .name = name, .creation = account_.creation(name)};
+  auto status = note_series(note, deadline_ns);
   account_.closed_writer(name);
+  const bool may_be_unheard =
+      status.code() == Code::hub_lost || status.code() == Code::timeout || status.code() == Code::interrupted;
+  if (may_be_unheard) {
+    note.request = requests_.next();
+    requests_.send_until_answered(note.request, note);
+  }
   return status;
 }
 

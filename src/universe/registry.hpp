@@ -81,8 +81,8 @@ class SeriesRegistry {
   // Notes a series that another rank has found and passed on to this one with its description. Does not ask the hub. A
   // hub that is started again is told of this series, too.
   virtual void learned(const SeriesRecord& /*record*/, const std::string& /*description*/) {}
-  // Notes that this rank writes that incarnation from now on. Does not ask the hub; a hub that is started again is
-  // told.
+  // Notes that this rank writes that incarnation from now on. Does not wait for the hub. A hub that is, or was, started
+  // again is told: it cannot know that from the announcement.
   virtual void writing(const std::string& /*name*/, std::uint64_t /*incarnation*/, std::uint64_t /*creation*/) {}
   // Tells the hub that a writer rank has closed the series (or, below, that a reader rank has opened or closed it).
   // From this the hub knows when the universe has ended.
@@ -96,7 +96,8 @@ class SeriesRegistry {
   // Says that this rank does not write the series of that creation, which has failed here after its first rank may have
   // announced it. Whether it was announced, or will be, need not be known. If no rank writes the series any longer, its
   // name is free, and readers find it only if a rank has closed it. Waits until the hub has taken that, at most until
-  // the deadline. If it has not then, it is told when it answers again, or when it was started again.
+  // the deadline. A hub that has not taken it by then is told when it answers again. One that is started again is told
+  // as well.
   virtual void withdraw(const std::string& name, std::uint64_t creation, std::uint64_t deadline_ns) = 0;
   virtual Status reader_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
   // What the hub has told since about a series that this process writes or has open: its newest incarnation (-1:

@@ -29,6 +29,11 @@ class SeriesAccount {
       entry.description = std::move(description);
     }
   }
+  // Returns SeriesRecord::creation of what this member writes, or 0.
+  [[nodiscard]] std::uint64_t creation(const std::string& name) const {
+    const auto found = entries_.find(name);
+    return found != entries_.end() && found->second.claim.writes ? found->second.creation : 0;
+  }
   [[nodiscard]] bool is_written(const std::string& name) const {
     const auto found = entries_.find(name);
     return found != entries_.end() && found->second.claim.writes;

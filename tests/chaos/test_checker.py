@@ -19,6 +19,7 @@ from histories_of_chaos import (
     kinds,
     life_of,
     make_different_calls,
+    message_stuck,
     put,
     read,
     reading,
@@ -281,15 +282,6 @@ def message_overtakes(run: Run) -> None:
 def message_lost_after_leave(run: Run) -> None:
     last = calls_of(run, "pong", "received")[2]
     last.status, last.text = "ERROR_PEER_LOST", "program 'ping' rank 0 (universe rank 2) on host a has left"
-
-
-def message_stuck(run: Run) -> None:
-    pong = life_of(run, "pong")
-    pong.calls = pong.calls[:-2]
-    for index in range(8):
-        at = 1000 + 2000 * index
-        pong.calls.append(call("received", at, at + 2000, "ERROR_TIMEOUT", f="<ping/0/1", seq=2, timeout=2.0))
-    pong.ended_ns = run.actors_ended_ns = 20_000 * MS
 
 
 def both_wait(run: Run) -> None:

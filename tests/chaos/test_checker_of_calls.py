@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from histories_of_chaos import MS, call, good_run, kinds, life_of, read, reading, replace_reads
+from histories_of_chaos import MS, call, good_run, kinds, life_of, message_stuck, read, reading, replace_reads
 
 from chaos.check import check
 
@@ -61,3 +61,14 @@ def test_the_shortest_timeout_of_the_ranks_ends_their_read(other_s: float, accus
     early.facts["timeout"], other.calls[-1].facts["timeout"] = 1.0, other_s
     run.lives.append(other)
     assert ("gave-up-early" in kinds(check(run))) == accused
+
+
+def test_a_message_whose_sender_makes_no_call_may_stay_on_its_way() -> None:
+    """Chaos seed 36600042: the rest of the message waited in the sender until its next call."""
+    for idle_ms, excused in ((5_000, False), (15_000, True)):
+        run = good_run()
+        message_stuck(run)
+        ping = life_of(run, "ping")
+        ping.calls[-1:] = [call("idle", 1000, 1000 + idle_ms), call("leave", 19_000, 19_001)]
+        ping.ended_ns = 19_500 * MS
+        assert ("message-stuck" not in kinds(check(run))) == excused, idle_ms

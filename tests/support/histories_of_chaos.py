@@ -151,3 +151,13 @@ def restart_unnoticed(run: Run) -> None:
     run.harms.append(Harm("kill", "ocean/0", 900 * MS, 900 * MS))
     waits = [read(1000 + 1000 * index, 2000 + 1000 * index, status="NOT_YET") for index in range(11)]
     replace_reads(run, read(50, 700, *(step(10 * index, index) for index in range(STEPS))), *waits)
+
+
+def message_stuck(run: Run) -> None:
+    """The last message that was sent does not arrive while its receiver waits."""
+    pong = life_of(run, "pong")
+    pong.calls = pong.calls[:-2]
+    for index in range(8):
+        at = 1000 + 2000 * index
+        pong.calls.append(call("received", at, at + 2000, "ERROR_TIMEOUT", f="<ping/0/1", seq=2, timeout=2.0))
+    pong.ended_ns = run.actors_ended_ns = 20_000 * MS

@@ -119,6 +119,33 @@ def test_leaving_just_after_a_reset_is_leaving_in_good_order(make_world: MakeWor
     leave(world, nowcast)
 
 
+def test_a_close_that_the_hub_has_not_heard_frees_the_name(make_world: MakeWorld) -> None:
+    """The rank counted as a writer for as long as it lived."""
+    world = make_world("ocean:2,nowcast:1")
+    assert world.hub is not None
+    oceans = [Guest(world, "ocean", rank, 2, COUPLET_HUB_RETURN_PATIENCE_S="0.5") for rank in range(2)]
+    nowcast = Guest(world, "nowcast", 0, 1)
+    for guest in (*oceans, nowcast):
+        guest.ready()
+    for rank, ocean in enumerate(oceans):
+        ocean.say(f"series = universe.create_series('eta', (4,), 'f8', box=[({2 * rank}, {2 * rank + 2})], slots=4)")
+    for ocean in oceans:
+        assert ocean.hear().startswith("is ")
+    world.hub.send_signal(signal.SIGSTOP)
+    try:
+        reset_hub_connections(world)
+        oceans[1].ask("series.close()")  # the hub cannot be told
+    finally:
+        world.hub.send_signal(signal.SIGCONT)
+    oceans[0].get("series.close()")
+    for guest in (oceans[1], nowcast):
+        guest.ask("universe.open_series('nothing', timeout=1)")  # a call to the hub, which takes it back
+    nowcast.get("series = universe.create_series('eta', (4,), 'f8', slots=4)")
+    nowcast.get("series.close()")
+    oceans[0].leave(oceans[1], nowcast)
+    assert world.hub.wait(WATCHDOG_S) == 0, "it ends with the universe"
+
+
 def test_a_relay_that_nobody_uses_yet_waits_for_the_hub(make_world: MakeWorld) -> None:
     """Chaos seed 180003: the last writer of a node left while the hub was cut off. The relay ended at once, and no
     reader on another node could open what it kept.

@@ -160,8 +160,10 @@ def check_missing(evidence: Evidence, sent: Pending, wanted: Pending) -> Iterato
     pair = [sender.name, receiver.name]
     if sent.status == "OK":
         begin_ns = max(wanted.begin_ns, sent.calls[-1].end_ns or 0)
+        # Of a short message, what the connection did not take at once moves in later calls of the sender.
+        idle = [(call.begin_ns, evidence.end_of(sender, call)) for call in sender.calls if call.name == "idle"]
         waited_s = sum(
-            evidence.calm_s(max(call.begin_ns, begin_ns), evidence.end_of(receiver, call), pair)
+            evidence.calm_s(max(call.begin_ns, begin_ns), evidence.end_of(receiver, call), pair, idle)
             for call in wanted.calls
         )
         what = f"number {sent.sequence} of {sender.name} to {receiver.name} was sent"

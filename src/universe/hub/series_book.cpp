@@ -25,13 +25,36 @@ bool contains(const std::deque<std::uint64_t>& numbers, std::uint64_t number) {
 
 }  // namespace
 
-bool SeriesBook::Entry::has_writer(WriterState state) const {
-  return std::any_of(writers.begin(), writers.end(), [state](const auto& item) { return item.second.state == state; });
+void SeriesBook::Writers::set(channel::PeerId peer, WriterState state) {
+  const auto [place, is_new] = ranks_.try_emplace(peer);
+  if (!is_new) {
+    --counts_[static_cast<std::size_t>(place->second.state)];
+  }
+  place->second.state = state;
+  ++counts_[static_cast<std::size_t>(state)];
 }
 
-std::vector<channel::PeerId> SeriesBook::Entry::writing() const {
+bool SeriesBook::Writers::end(channel::PeerId peer, WriterState state) {
+  if (!writes(peer)) {
+    return false;
+  }
+  set(peer, state);
+  return true;
+}
+
+const SeriesBook::Writer* SeriesBook::Writers::find(channel::PeerId peer) const {
+  const auto found = ranks_.find(peer);
+  return found == ranks_.end() ? nullptr : &found->second;
+}
+
+bool SeriesBook::Writers::writes(channel::PeerId peer) const {
+  const Writer* const found = find(peer);
+  return found != nullptr && found->state == WriterState::writes;
+}
+
+std::vector<channel::PeerId> SeriesBook::Writers::writing() const {
   std::vector<channel::PeerId> peers;
-  for (const auto& [peer, writer] : writers) {
+  for (const auto& [peer, writer] : ranks_) {
     if (writer.state == WriterState::writes) {
       peers.push_back(peer);
     }
@@ -39,23 +62,10 @@ std::vector<channel::PeerId> SeriesBook::Entry::writing() const {
   return peers;
 }
 
-bool SeriesBook::Entry::is_written_by(channel::PeerId peer) const {
-  const auto found = writers.find(peer);
-  return found != writers.end() && found->second.state == WriterState::writes;
-}
-
-bool SeriesBook::Entry::end_writing(channel::PeerId peer, WriterState state) {
-  if (!is_written_by(peer)) {
-    return false;
-  }
-  writers[peer].state = state;
-  return true;
-}
-
 bool SeriesBook::Entry::may_have_failed() const {
-  const auto first = announcer ? writers.find(*announcer) : writers.end();
-  const bool announcer_is_gone = first != writers.end() && first->second.state == WriterState::gone;
-  return announcer_is_gone || has_writer(WriterState::withdrawn);
+  const Writer* const first = announcer ? writers.find(*announcer) : nullptr;
+  const bool announcer_is_gone = first != nullptr && first->state == WriterState::gone;
+  return announcer_is_gone || writers.any(WriterState::withdrawn);
 }
 
 bool SeriesBook::has_withdrawn(channel::PeerId peer, std::uint64_t creation) const {
@@ -68,7 +78,7 @@ void SeriesBook::renew(Entry& entry) {
   entry.description = nullptr;
   entry.described = false;
   entry.announcer.reset();
-  entry.writers.clear();
+  entry.writers = {};
   for (auto& [peer, reader] : entry.readers) {
     reader.openers = not_opened;
   }
@@ -109,7 +119,7 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
     // A rank that takes part in a new creation does not write an old series (WriterCreation::prepare). If that one has
     // failed, its ranks may count as writers nevertheless, since their withdrawals are on their way.
     const bool has_failed = found->second.may_have_failed();
-    for (const auto writer : found->second.writing()) {
+    for (const auto writer : found->second.writers.writing()) {
       if (!has_failed || !has_part_of(record, writer)) {
         return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
                     found->second.record.program, writer);
@@ -123,23 +133,21 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
   const bool again = found != entries_.end();
   auto& entry = entries_[record.name];
   if (!is_known) {
-    const auto incarnation = again ? entry.record.incarnation + 1 : first_incarnation_;
+    // An old claim may be all that a hub that was started again knows of the name.
+    const auto incarnation = std::max(again ? entry.record.incarnation + 1 : 0, first_incarnation_);
     renew(entry);
     entry.record.incarnation = incarnation;
   }
   describe(entry, record, std::move(description));
-  for (auto& [program, required] : entry.required) {
-    required.told = false;  // a rank that has not claimed the series was not told
-  }
   entry.announcer = announcer;
   entry.ended_ns = 0;
   for (const auto& part : record.parts) {
-    auto& writer = entry.writers[part.writer];
-    writer.incarnation = part.writer_incarnation;
     const bool failed = has_withdrawn(part.writer, record.creation) || !lives(part);
-    if (writer.state == WriterState::writes || writer.state == WriterState::gone) {
-      writer.state = failed ? WriterState::withdrawn : WriterState::writes;
+    const Writer* const known = entry.writers.find(part.writer);
+    if (known == nullptr || known->state == WriterState::writes || known->state == WriterState::gone) {
+      entry.writers.set(part.writer, failed ? WriterState::withdrawn : WriterState::writes);
     }
+    entry.writers.set_incarnation(part.writer, part.writer_incarnation);
   }
   const auto announced = entry.record;
   end_if_unwritten(entry, 0);
@@ -179,7 +187,8 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
   }
   const bool newest = claim.incarnation == entry.record.incarnation;
   if (newest && (claim.writes || claim.closed)) {
-    entry.writers[peer].state = claim.writes ? WriterState::writes : WriterState::closed;
+    entry.writers.set(peer, claim.writes ? WriterState::writes : WriterState::closed);
+    entry.record.closed = entry.record.closed && !claim.writes;
   }
   if (claim.opened > 0) {
     entry.readers[peer] = {peer, program, static_cast<int>(std::min<std::uint32_t>(claim.opened, INT32_MAX)),
@@ -193,7 +202,7 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
 }
 
 void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std::string> description,
-                          const std::function<bool(channel::PeerId)>& may_write, std::uint64_t now_ns) {
+                          const std::function<bool(const SeriesPart&)>& may_come, std::uint64_t now_ns) {
   const auto found = entries_.find(record.name);
   if (found == entries_.end() || found->second.described || found->second.record.incarnation != record.incarnation) {
     return;
@@ -201,14 +210,12 @@ void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std:
   auto& entry = found->second;
   describe(entry, record, std::move(description));
   for (const auto& part : record.parts) {
-    const auto [place, is_new] = entry.writers.try_emplace(part.writer);
-    auto& writer = place->second;
-    writer.incarnation = part.writer_incarnation;
     if (has_withdrawn(part.writer, record.creation)) {
-      writer.state = WriterState::withdrawn;
-    } else if (is_new && may_write(part.writer)) {
-      writer.state = WriterState::writes;
+      entry.writers.set(part.writer, WriterState::withdrawn);
+    } else if (entry.writers.find(part.writer) == nullptr) {
+      entry.writers.set(part.writer, may_come(part) ? WriterState::writes : WriterState::gone);
     }
+    entry.writers.set_incarnation(part.writer, part.writer_incarnation);
   }
   end_if_unwritten(entry, now_ns);
 }
@@ -217,12 +224,16 @@ std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, st
                                                         const std::set<std::string>& written, std::uint64_t now_ns) {
   std::vector<Change> changes;
   for (auto& [name, entry] : entries_) {
-    const auto writer = entry.writers.find(peer);
-    if (written.contains(name) || writer == entry.writers.end()) {
+    const Writer* const writer = entry.writers.find(peer);
+    if (written.contains(name) || writer == nullptr) {
       continue;
     }
-    const bool may_not_know = entry.announcer && writer->second.incarnation == incarnation;
-    if (!may_not_know && entry.end_writing(peer, WriterState::gone) && end_if_unwritten(entry, now_ns)) {
+    const bool may_not_know = entry.announcer && writer->incarnation == incarnation;
+    if (!may_not_know) {
+      entry.writers.end(peer, WriterState::gone);
+    }
+    // It may have claimed just now that it has closed the series.
+    if (entry.described && end_if_unwritten(entry, now_ns)) {
       changes.push_back({name, readers_of(entry)});
     }
   }
@@ -234,10 +245,11 @@ std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, st
 // If a creation has failed, there is nothing to read. The entry is kept for its incarnation: the next one will be above
 // it.
 bool SeriesBook::end_if_unwritten(Entry& entry, std::uint64_t now_ns) {
-  if (entry.has_writer(WriterState::writes)) {
+  if (entry.writers.any(WriterState::writes)) {
     return false;
   }
-  if (entry.has_writer(WriterState::withdrawn) && !entry.has_writer(WriterState::closed)) {
+  entry.writers.forget_ranks();
+  if (entry.writers.any(WriterState::withdrawn) && !entry.writers.any(WriterState::closed)) {
     entry.required.clear();
     entry.record.linger_s = 0;
     entry.description = nullptr;
@@ -252,9 +264,11 @@ bool SeriesBook::end_if_unwritten(Entry& entry, std::uint64_t now_ns) {
 }
 
 Result<std::vector<SeriesBook::Change>> SeriesBook::writer_closed(channel::PeerId peer, const std::string& name,
-                                                                  std::uint64_t now_ns) {
+                                                                  std::uint64_t creation, std::uint64_t now_ns) {
   const auto found = entries_.find(name);
-  if (found == entries_.end() || !found->second.end_writing(peer, WriterState::closed)) {
+  // The creation of a series that is not described yet is not known.
+  const bool is_it = found != entries_.end() && (!found->second.described || found->second.record.creation == creation);
+  if (!is_it || !found->second.writers.end(peer, WriterState::closed)) {
     return fail(Code::not_found, "universe rank {} does not write series '{}'", peer, name);
   }
   std::vector<Change> changes;
@@ -278,15 +292,15 @@ Result<std::vector<SeriesBook::Change>> SeriesBook::withdraw(channel::PeerId pee
     return fail(Code::not_found, "there is no series '{}' of creation {:x}", name, creation);
   }
   auto& entry = found->second;
-  const auto writer = entry.writers.find(peer);
-  if (writer == entry.writers.end()) {
+  const Writer* const writer = entry.writers.find(peer);
+  if (writer == nullptr && entry.writers.any(WriterState::writes)) {
     return fail(Code::not_found, "universe rank {} has no part of series '{}'", peer, name);
   }
   std::vector<Change> changes;
-  if (writer->second.state == WriterState::closed) {
+  if (writer != nullptr && writer->state == WriterState::closed) {
     return changes;
   }
-  writer->second.state = WriterState::withdrawn;
+  entry.writers.set(peer, WriterState::withdrawn);
   if (end_if_unwritten(entry, now_ns)) {
     changes.push_back({name, readers_of(entry)});
   }
@@ -307,7 +321,7 @@ std::vector<SeriesBook::Change> SeriesBook::newly_opened(const std::string& name
       }
     }
     if (news) {
-      changes.push_back({own_name, entry.writing()});
+      changes.push_back({own_name, entry.writers.writing()});
     }
   }
   return changes;
@@ -367,14 +381,13 @@ void SeriesBook::forget_reader(channel::PeerId peer) {
 
 std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std::uint64_t now_ns) {
   std::vector<Change> changes;
-  withdrawals_.erase(peer);
   for (auto& [name, entry] : entries_) {
     entry.readers.erase(peer);
     entry.former_readers.erase(peer);
     for (auto& [program, required] : entry.required) {
       required.openers.gone(peer);
     }
-    if (entry.end_writing(peer, WriterState::gone) && end_if_unwritten(entry, now_ns)) {
+    if (entry.writers.end(peer, WriterState::gone) && end_if_unwritten(entry, now_ns)) {
       changes.push_back({name, readers_of(entry)});
     }
   }
@@ -397,7 +410,7 @@ bool SeriesBook::finished() const {
              std::none_of(entry.readers.begin(), entry.readers.end(),
                           [&](const auto& reader) { return reader.second.program == required.first; });
     };
-    return !entry.has_writer(WriterState::writes) && std::all_of(entry.required.begin(), entry.required.end(), done);
+    return !entry.writers.any(WriterState::writes) && std::all_of(entry.required.begin(), entry.required.end(), done);
   });
 }
 
@@ -433,7 +446,7 @@ bool SeriesBook::reads(channel::PeerId peer) const {
 std::vector<const SeriesRecord*> SeriesBook::used_by(channel::PeerId peer) const {
   std::vector<const SeriesRecord*> records;
   for (const auto& [name, entry] : entries_) {
-    if (entry.readers.contains(peer) || entry.is_written_by(peer)) {
+    if (entry.readers.contains(peer) || entry.writers.writes(peer)) {
       records.push_back(&entry.record);
     }
   }

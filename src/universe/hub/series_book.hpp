@@ -5,6 +5,7 @@
 // Tests: tests/unit/universe/series_book_test.cpp, tests/unit/universe/failed_creations_test.cpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -43,7 +44,8 @@ class SeriesBook {
   void begin_epoch(std::uint32_t epoch) noexcept { first_incarnation_ = std::uint64_t{epoch} << 32U; }
   // Stores the record with its incarnation. Returns exists if a live peer still writes this name, and limit if there
   // are too many series. A creation that is announced again, since its announcer has not had the answer, keeps its
-  // incarnation. If the announcer is gone, or a rank has withdrawn, ranks that create the series again do not write it.
+  // incarnation. If the announcer is gone, or a rank has withdrawn, a rank with a part of the new creation does not
+  // count as a writer of the old one.
   // lives: whether the process that has made this part is alive, or may be.
   Result<SeriesRecord> announce(const SeriesRecord& record, std::shared_ptr<const std::string> description,
                                 channel::PeerId announcer, const std::function<bool(const SeriesPart&)>& lives);
@@ -54,9 +56,9 @@ class SeriesBook {
   // recalled from this member, and limit if there are too many series.
   Result<bool> claim(channel::PeerId peer, const std::string& program, const SeriesClaim& claim);
   // Stores a description that was recalled. Ignores it if there is one already, or if it is of another incarnation.
-  // may_write: whether a writer that has claimed nothing may still come and claim the series.
+  // may_come: whether the process that has made this part has claimed nothing, but may still come and claim the series.
   void describe(const SeriesRecord& record, std::shared_ptr<const std::string> description,
-                const std::function<bool(channel::PeerId)>& may_write, std::uint64_t now_ns);
+                const std::function<bool(const SeriesPart&)>& may_come, std::uint64_t now_ns);
   // Forgets which series `peer` reads. The peer will claim them again.
   void forget_reader(channel::PeerId peer);
   // `peer`, in this incarnation, has claimed everything that it writes: `written`, sorted. It writes nothing else but
@@ -65,9 +67,10 @@ class SeriesBook {
   std::vector<Change> claimed_all(channel::PeerId peer, std::uint16_t incarnation, const std::set<std::string>& written,
                                   std::uint64_t now_ns);
 
-  // A writer has closed the series. Returns the series whose `closed` has changed, or not_found if there is no such
-  // series or the peer does not write it.
-  Result<std::vector<Change>> writer_closed(channel::PeerId peer, const std::string& name, std::uint64_t now_ns);
+  // A writer has closed the series of that creation. Returns the series whose `closed` has changed, or not_found if
+  // there is no such series or the peer does not write it.
+  Result<std::vector<Change>> writer_closed(channel::PeerId peer, const std::string& name, std::uint64_t creation,
+                                            std::uint64_t now_ns);
   // The arguments of SeriesRegistry::reader_opened.
   struct Opening {
     std::uint64_t incarnation = 0;
@@ -124,17 +127,36 @@ class SeriesBook {
   enum class WriterState : std::uint8_t {
     writes,
     closed,     // it has ended the series in good order
-    withdrawn,  // its creation has failed, or it had died before the announcement
+    withdrawn,  // its creation has failed, or it died before the last announcement
     gone,       // it has left or died, or a hub that was started again has heard nothing of it
   };
   struct Writer {
     WriterState state = WriterState::gone;
-    std::uint32_t incarnation = 0;  // that of the process; known from the description
+    std::uint16_t incarnation = 0;  // that of the process; known from the description
+  };
+  // The ranks of a series. When none writes any longer, they are forgotten, but for how they have ended.
+  class Writers {
+   public:
+    void set(channel::PeerId peer, WriterState state);
+    void set_incarnation(channel::PeerId peer, std::uint16_t incarnation) { ranks_[peer].incarnation = incarnation; }
+    // Changes the state of a rank that writes. Returns false if it does not.
+    bool end(channel::PeerId peer, WriterState state);
+    void forget_ranks() noexcept { ranks_.clear(); }
+    // Returns nullptr if it has no part, as far as is known.
+    [[nodiscard]] const Writer* find(channel::PeerId peer) const;
+    [[nodiscard]] bool writes(channel::PeerId peer) const;
+    // Is there, or was there, a rank in this state?
+    [[nodiscard]] bool any(WriterState state) const noexcept { return counts_[static_cast<std::size_t>(state)] > 0; }
+    [[nodiscard]] std::vector<channel::PeerId> writing() const;
+
+   private:
+    std::map<channel::PeerId, Writer> ranks_;
+    std::array<std::size_t, 4> counts_{};  // by state
   };
   struct Entry : Stored {
     bool described = false;
     std::optional<channel::PeerId> announcer;  // to this hub, which then knows its writers
-    std::map<channel::PeerId, Writer> writers;
+    Writers writers;
     std::map<channel::PeerId, Reader> readers;
     // Those that have told this hub, which was started again, that they have opened the series, and have closed it
     // before this hub had its description.
@@ -142,12 +164,7 @@ class SeriesBook {
     std::map<std::string, Required> required;  // by program
     std::uint64_t ended_ns = 0;
 
-    [[nodiscard]] bool has_writer(WriterState state) const;
-    [[nodiscard]] std::vector<channel::PeerId> writing() const;
-    [[nodiscard]] bool is_written_by(channel::PeerId peer) const;
-    // Changes the state of a peer that writes. Returns false if it does not.
-    bool end_writing(channel::PeerId peer, WriterState state);
-    // May a rank that takes part in a new creation be a writer whose news of its end are on their way?
+    // May ranks that count as writers have given up, and their messages be on their way?
     [[nodiscard]] bool may_have_failed() const;
   };
   // Begins an incarnation, of which nothing is known. Those that have the series open keep it open.
@@ -161,7 +178,8 @@ class SeriesBook {
   static void note_opened(Entry& entry, const Reader& reader);
 
   std::map<std::string, Entry> entries_;
-  // The last creations from which each peer has withdrawn. The announcement of one may come after that.
+  // The last creations from which each peer has withdrawn. The announcement, or the description, of one may come after
+  // that, also when the peer has gone.
   std::map<channel::PeerId, std::deque<std::uint64_t>> withdrawals_;
   std::uint64_t first_incarnation_ = 0;
 };

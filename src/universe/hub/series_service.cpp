@@ -41,10 +41,9 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
   }
   // A writer may have died while the announcement was on its way, and its next life may be here.
   const auto lives = [&](const SeriesPart& part) {
-    const auto* const seat = seats_.find(part.writer);
-    const bool may_come = seat->awaited && seat->info.incarnation <= part.writer_incarnation;
-    const bool is_here = seat->info.state == PeerState::present && seat->info.incarnation == part.writer_incarnation;
-    return part.writer == asker.peer || may_come || is_here;
+    const auto& info = seats_.find(part.writer)->info;
+    const bool is_here = info.state == PeerState::present && info.incarnation == part.writer_incarnation;
+    return part.writer == asker.peer || is_here || may_come(part);
   };
   const auto record =
       book_.announce(*decoded, std::make_shared<const std::string>(std::move(description)), asker.peer, lives);
@@ -61,7 +60,15 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
   if (record->incarnation > 0) {
     tell({{record->name, book_.readers_of(record->name)}});
   }
-  tell_opened(record->name);  // readers may have described it to this hub before
+  tell_opened(record->name);
+  if (!book_.opened(record->name).empty()) {
+    // Readers have described it to this hub, and opened it. Ranks that have not claimed it were not told.
+    std::vector<channel::PeerId> writers;
+    for (const auto& part : decoded->parts) {
+      writers.push_back(part.writer);
+    }
+    tell({{record->name, std::move(writers)}});
+  }
   const auto* const stored = book_.find(record->name, -1);
   if (stored == nullptr) {
     return;  // all writers have withdrawn, or are gone
@@ -173,7 +180,7 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
   Status status;
   switch (message.note) {
     case SeriesNote::writer_closed:
-      status = take_changes(book_.writer_closed(asker.peer, message.name, now_ns));
+      status = take_changes(book_.writer_closed(asker.peer, message.name, message.creation, now_ns));
       break;
     case SeriesNote::withdrawn:
       event = "withdrawn";
@@ -188,8 +195,18 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
     case SeriesNote::reader_closed:
       status = book_.reader_closed(asker.peer, message.name);
       break;
+    case SeriesNote::writing: {  // as if it had claimed that when it came back to this hub
+      event = nullptr;
+      SeriesClaim claim;
+      claim.name = message.name;
+      claim.incarnation = message.incarnation;
+      claim.writes = true;
+      status = book_.claim(asker.peer, seats_.program(asker.place.program).spec.name, claim).status();
+      tell({{message.name, {asker.peer}}});
+      break;
+    }
   }
-  if (status.ok()) {
+  if (status.ok() && event != nullptr) {
     note(event, asker, message.name, 0);
   }
   outbox_.answer(asker.connection, message.request, status);
@@ -262,11 +279,9 @@ Status SeriesService::take(const Asker& asker, const RecordMessage& message, std
                 record.name);
   }
   record.incarnation = message.incarnation;
-  const auto may_write = [&](channel::PeerId writer) {
-    const auto* const seat = seats_.find(writer);
-    return seat != nullptr && seat->awaited;
-  };
-  book_.describe(record, std::make_shared<const std::string>(std::move(*whole)), may_write, now_ns);
+  book_.describe(
+      record, std::make_shared<const std::string>(std::move(*whole)),
+      [this](const SeriesPart& part) { return may_come(part); }, now_ns);
   note_gone_programs();  // required readers that left before this hub was started
   if (const auto* const stored = book_.find(record.name, -1); stored != nullptr) {
     for (const auto& key : waiting_.take_for_series(record.name, stored->record.incarnation)) {
@@ -278,6 +293,11 @@ Status SeriesService::take(const Asker& asker, const RecordMessage& message, std
     tell_opened(record.name);
   }
   return {};
+}
+
+bool SeriesService::may_come(const SeriesPart& part) const {
+  const auto* const seat = seats_.find(part.writer);
+  return seat != nullptr && seat->awaited && seat->info.incarnation <= part.writer_incarnation;
 }
 
 // Nothing waits for a required reader program all of whose ranks have come and gone.

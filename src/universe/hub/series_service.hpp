@@ -67,6 +67,8 @@ class SeriesService {
   void announced(const Asker& asker, RequestId request, std::string description);
   void found(const WaitingRequests::Key& key, const SeriesBook::Stored& stored, std::uint64_t offset);
   [[nodiscard]] std::string doubt() const;
+  // Is the process that has made this part not here, and awaited, as far as the hub knows?
+  [[nodiscard]] bool may_come(const SeriesPart& part) const;
   void note_gone_programs();
   void tell(const std::vector<SeriesBook::Change>& changes);
   // Tells the writers of series `name` (empty: of all series) which required programs have opened it since the last

@@ -53,8 +53,7 @@ TEST(FailedCreations, TheAnnouncementOfASeriesThatAReaderHasDescribedIsTaken) {
   SeriesRecord record = created(7, {0, 1});
   record.incarnation = 4;
   const auto description = std::make_shared<const std::string>("as it was announced");
-  book.describe(
-      record, description, [](channel::PeerId) { return true; }, 0);
+  book.describe(record, description, live, 0);
   const auto announced = book.announce(created(7, {0, 1}), description, 0, live);
   ASSERT_TRUE(announced.ok()) << announced.status().text();
   EXPECT_EQ(announced->incarnation, 4U);
@@ -70,9 +69,11 @@ void claim_as_reader(SeriesBook& book) {
   ASSERT_TRUE(book.claim(5, "nowcast", claim).ok());
 }
 
-void describe(SeriesBook& book, bool may_write) {
+void describe(SeriesBook& book, bool may_come, double linger_s = 0) {
+  SeriesRecord record = created(7, {0, 1});
+  record.linger_s = linger_s;
   book.describe(
-      created(7, {0, 1}), std::make_shared<const std::string>(), [may_write](channel::PeerId) { return may_write; }, 0);
+      record, std::make_shared<const std::string>(), [may_come](const SeriesPart&) { return may_come; }, 0);
 }
 
 // Fault: a hub that was started again found a series whose creation had failed.
@@ -109,6 +110,34 @@ TEST(FailedCreations, WhatAnotherRankHasClosedIsFoundAfterARestartOfTheHub) {
   }
 }
 
+// Fault: the end of the series was not noted, so that the universe did not wait for as long as it lingers.
+TEST(FailedCreations, ASeriesEndsWhenTheLastWriterClaimsThatItHasClosedIt) {
+  SeriesBook book;
+  claim_as_reader(book);
+  describe(book, true, 2);
+  EXPECT_TRUE(book.claimed_all(1, 0, {}, 1'000'000'000).empty());
+  SeriesClaim claim;
+  claim.name = "eta";
+  claim.has_record = claim.closed = true;
+  ASSERT_TRUE(book.claim(0, "ocean", claim).ok());
+  EXPECT_EQ(book.claimed_all(0, 0, {}, 5'000'000'000).size(), 1U);
+  ASSERT_NE(book.find("eta", -1), nullptr);
+  EXPECT_TRUE(book.find("eta", -1)->record.closed);
+  EXPECT_EQ(book.lingers_until_ns(), 7'000'000'000U);
+}
+
+// Fault: a reader that came back last made the hub find it again.
+TEST(FailedCreations, AFailedSeriesIsNotFoundWhenItsRanksHaveLeft) {
+  SeriesBook book;
+  for (const channel::PeerId peer : {0U, 1U}) {
+    EXPECT_EQ(book.withdraw(peer, "eta", 7, 0).code(), Code::not_found);
+    static_cast<void>(book.peer_gone(peer, 0));
+  }
+  claim_as_reader(book);
+  describe(book, false);
+  EXPECT_EQ(book.find("eta", -1), nullptr);
+}
+
 TEST(FailedCreations, WhoHasNoPartOfTheSeriesCannotWithdraw) {
   SeriesBook book;
   ASSERT_TRUE(book.announce(created(7, {0, 1}), std::make_shared<const std::string>(), 0, live).ok());
@@ -133,7 +162,7 @@ TEST(FailedCreations, OnlyTheLastWithdrawalsOfAPeerAreKept) {
   EXPECT_EQ(book.find("second", -1), nullptr);
   EXPECT_TRUE(book.peer_gone(0, 0).size() == 1);
   announce("third", 3);
-  EXPECT_NE(book.find("third", -1), nullptr) << "another process has that rank now";
+  EXPECT_EQ(book.find("third", -1), nullptr) << "the number of a creation is never used again";
 }
 
 }  // namespace

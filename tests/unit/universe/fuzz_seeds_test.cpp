@@ -82,7 +82,8 @@ TEST(FuzzSeeds, OfTheHubAreRunsOfAUniverse) {
   Script series(false);
   series.join_all().say(3, FindMessage{1, "eta", -1, true});
   announce(series).say(3, NoteMessage{2, SeriesNote::reader_opened, "eta", OpenerRanks(1), 0, 0});
-  series.say(3, FetchMessage{3, "eta", 0, 10}).say(1, NoteMessage{2, SeriesNote::writer_closed, "eta", {}, 0, 0});
+  series.say(3, FetchMessage{3, "eta", 0, 10})
+      .say(1, NoteMessage{2, SeriesNote::writer_closed, "eta", {}, 0, record().creation});
   series.say(3, NoteMessage{4, SeriesNote::reader_closed, "eta", {}, 0, 0});
   series.say(1, LeaveMessage{}).say(2, LeaveMessage{}).say(3, LeaveMessage{});
   Script withdrawn(false);

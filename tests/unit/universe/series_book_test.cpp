@@ -55,8 +55,8 @@ class HubSeries : public ::testing::Test {
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
     return world_->last<AnswerMessage>(from);
   }
-  AnswerMessage note(ConnectionId from, SeriesNote what, const std::string& name = "eta") {
-    world_->send(from, NoteMessage{++request_, what, name});
+  AnswerMessage note(ConnectionId from, SeriesNote what, const std::string& name = "eta", std::uint64_t creation = 0) {
+    world_->send(from, NoteMessage{.request = ++request_, .note = what, .name = name, .creation = creation});
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
     return world_->last<AnswerMessage>(from);
   }
@@ -67,11 +67,7 @@ class HubSeries : public ::testing::Test {
   }
   // That creation has failed at this rank.
   Code withdraw(ConnectionId from, std::uint64_t creation = 0) {
-    NoteMessage note{++request_, SeriesNote::withdrawn, "eta"};
-    note.creation = creation;
-    world_->send(from, std::move(note));
-    EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
-    return world_->last<AnswerMessage>(from).code;
+    return note(from, SeriesNote::withdrawn, "eta", creation).code;
   }
   Code find(ConnectionId from) {
     world_->send(from, FindMessage{++request_, "eta", -1, false});
@@ -528,7 +524,7 @@ TEST_F(HubSeries, ARankThatFailsAloneKeepsNoNameAndTakesNone) {
   announce(ocean0_, created(7, {0, 1}));
   EXPECT_EQ(withdraw(ocean1_, 7), Code::ok);
   EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).code, Code::exists) << "rank 0 writes it";
-  EXPECT_EQ(note(ocean0_, SeriesNote::writer_closed).code, Code::ok);
+  EXPECT_EQ(note(ocean0_, SeriesNote::writer_closed, "eta", 7).code, Code::ok);
   EXPECT_EQ(find(nowcast_), Code::ok) << "what rank 0 has written can be read";
   EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).series->incarnation, 1U);
 }
@@ -551,6 +547,30 @@ TEST_F(HubSeries, ARankWhoseNextLifeIsJoiningDoesNotWrite) {
   ASSERT_EQ(announce(ocean0_, created(7, {0, 1})).code, Code::ok);
   EXPECT_EQ(withdraw(ocean0_, 7), Code::ok);
   EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).code, Code::ok);
+}
+
+// A close that the hub has not answered is sent again. The ranks may have made the next series of that name meanwhile.
+TEST_F(HubSeries, ACloseOfAnEarlierCreationEndsNothing) {
+  start();
+  announce(ocean0_, created(7, {0, 1}));
+  EXPECT_EQ(note(ocean0_, SeriesNote::writer_closed, "eta", 7).code, Code::ok);
+  EXPECT_EQ(note(ocean1_, SeriesNote::writer_closed, "eta", 7).code, Code::ok);
+  ASSERT_EQ(announce(ocean0_, created(8, {0, 1})).code, Code::ok);
+  EXPECT_EQ(note(ocean1_, SeriesNote::writer_closed, "eta", 7).code, Code::not_found);
+  EXPECT_EQ(note(ocean0_, SeriesNote::writer_closed, "eta", 8).code, Code::ok);
+  EXPECT_EQ(announce(nowcast_, record_of("eta", "nowcast", {2})).code, Code::exists) << "rank 1 writes it";
+}
+
+// Fault: that a required reader had opened the series, and left, was forgotten when the announcement came again.
+TEST_F(HubSeries, AnAnnouncementThatComesAgainForgetsNoReader) {
+  start();
+  announce(ocean0_, created(7, {0, 1}, {"nowcast"}));
+  open(nowcast_, 1);
+  leave(nowcast_);
+  ASSERT_EQ(told(ocean1_), std::vector<std::string>{"nowcast"});
+  ASSERT_EQ(announce(ocean0_, created(7, {0, 1}, {"nowcast"})).series->incarnation, 0U);
+  EXPECT_EQ(told(ocean0_), std::vector<std::string>{"nowcast"});
+  EXPECT_EQ(told(ocean1_), std::vector<std::string>{"nowcast"});
 }
 
 }  // namespace
