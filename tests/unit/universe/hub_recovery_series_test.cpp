@@ -186,8 +186,8 @@ TEST_F(Recovery, ARequiredReaderThatHasOpenedBeforeTheAnnouncementCounts) {
   }
 }
 
-// Fault: a rank came back to the hub before it knew that its creation would succeed, and was no writer for it. It waited
-// for a required reader that had opened the series, and the name was free when the others had closed it.
+// Fault: a rank came back to the hub before it knew that its creation would succeed, and was no writer for it. It
+// waited for a required reader that had opened the series, and the name was free when the others had closed it.
 TEST_F(Recovery, ARankThatEndsACreationAfterARestartWritesTheSeries) {
   auto reader = member(2, two_oceans_and_a_nowcast());
   reader.series = {{"eta", 5, false, 1, 1, false}};
