@@ -22,7 +22,7 @@ constexpr std::size_t min_setting_bytes = 4;
 constexpr std::size_t min_run_bytes = 13;
 constexpr std::size_t min_rank_run_bytes = 8;
 constexpr std::size_t min_program_bytes = 7;
-constexpr std::size_t min_claim_bytes = 21;
+constexpr std::size_t min_claim_bytes = 29;
 constexpr std::size_t min_group_bytes = 6;
 constexpr std::size_t min_contact_entry_bytes = 11;
 
@@ -175,6 +175,7 @@ void fields(auto& visit, Is<RejoinMessage> auto& message) {
     openers(visit, claim.openers, not_opened);
     visit.flag("has_record", claim.has_record);
     visit.flag("closed", claim.closed);
+    visit.number("creation", claim.creation);
   });
 }
 

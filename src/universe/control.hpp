@@ -144,8 +144,9 @@ struct SeriesClaim {
   std::uint32_t opened = 0;  // how many times the member has it open for reading
   // What the member gave when it opened this incarnation, or not_opened if it reads an earlier one.
   OpenerRanks openers = not_opened;
-  bool has_record = false;  // the hub can ask this member for the description
-  bool closed = false;      // it has written this incarnation, and has ended it in good order
+  bool has_record = false;     // the hub can ask this member for the description
+  bool closed = false;         // it has written this incarnation, and has ended it in good order
+  std::uint64_t creation = 0;  // SeriesRecord::creation
 };
 // Sent in place of `join` to a hub that was started again: the identity of this member, and what the earlier hub told
 // it.

@@ -6,7 +6,7 @@
 namespace couplet::universe {
 namespace {
 
-constexpr std::size_t max_unawaited = 64;  // with an answer, and as many without
+constexpr std::size_t max_withdrawals = 64;  // with an answer, and as many without
 constexpr std::uint64_t catch_up_patience_ns = 1'000'000'000;
 
 // Calls `use` with each part of a description, in order. There is at least one part.
@@ -18,6 +18,11 @@ void for_each_part(const std::string& description, const Use& use) {
     offset += part.bytes.size();
     use(std::move(part));
   } while (offset < description.size());
+}
+
+bool is_withdrawal(const MemberMessage& message) {
+  const auto* const note = std::get_if<NoteMessage>(&message);
+  return note != nullptr && note->note == SeriesNote::withdrawn;
 }
 
 }  // namespace
@@ -42,10 +47,12 @@ void HubRequests::begin(RequestId request, const MemberMessage& message) {
 }
 
 void HubRequests::send_until_answered(RequestId request, const MemberMessage& message) {
-  unawaited_.push_back(request);
-  if (unawaited_.size() > max_unawaited) {
-    requests_.erase(unawaited_.front());
-    unawaited_.pop_front();
+  if (is_withdrawal(message)) {
+    withdrawals_.push_back(request);
+  }
+  if (withdrawals_.size() > max_withdrawals) {
+    requests_.erase(withdrawals_.front());
+    withdrawals_.pop_front();
   }
   auto& asked = add(request, message);
   asked.is_awaited = false;
@@ -65,11 +72,13 @@ void HubRequests::answered(AnswerMessage message) {
   }
   auto& asked = waiting->second;
   if (!asked.is_awaited) {
-    answered_.push_back(std::move(asked.message));
-    if (answered_.size() > max_unawaited) {
-      answered_.pop_front();
+    if (is_withdrawal(asked.message)) {
+      answered_withdrawals_.push_back(std::move(asked.message));
+      std::erase(withdrawals_, message.request);
     }
-    std::erase(unawaited_, message.request);
+    if (answered_withdrawals_.size() > max_withdrawals) {
+      answered_withdrawals_.pop_front();
+    }
     requests_.erase(waiting);
     return;
   }
@@ -168,7 +177,7 @@ std::vector<RequestId> HubRequests::end_all_kept(const std::string& prefix) {
 
 void HubRequests::ask_again(bool was_restarted) {
   if (was_restarted) {
-    for (const MemberMessage& message : answered_) {
+    for (const MemberMessage& message : answered_withdrawals_) {
       send_(message);
     }
   }

@@ -30,7 +30,8 @@ class HubRequests {
   // Begins a request and sends its message. The message's request number is `request`.
   void begin(RequestId request, const MemberMessage& message);
   // Sends a message whose sender need not wait: it is sent again, over each new connection, until it is answered. After
-  // that it is no longer open. The last 64 of such messages are sent once more to a hub that was started again.
+  // that it is no longer open. Of withdrawals, the last 64 are kept, and those that were answered are sent once more to
+  // a hub that was started again; everything else is claimed by a member that comes back to it.
   void send_until_answered(RequestId request, const MemberMessage& message);
   // Begins a request that announces a description, in parts.
   void begin_announcement(RequestId request, Description description);
@@ -81,9 +82,9 @@ class HubRequests {
     std::uint64_t deadline_ns = 0;
   } changes_;
   std::map<RequestId, Request> requests_;
-  std::deque<RequestId> unawaited_;          // those of send_until_answered() that have no answer, the oldest first
-  std::deque<MemberMessage> answered_;       // of those: what a hub that is started again has to hear
-  std::map<std::string, RequestId> shared_;  // by key: requests that have not been answered to anybody yet
+  std::deque<RequestId> withdrawals_;               // those that have no answer, the oldest first
+  std::deque<MemberMessage> answered_withdrawals_;  // the last ones
+  std::map<std::string, RequestId> shared_;         // by key: requests that have not been answered to anybody yet
 };
 
 }  // namespace couplet::universe

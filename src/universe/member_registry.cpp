@@ -113,10 +113,11 @@ Result<SeriesRecord> Member::announce(const SeriesRecord& record, std::uint64_t 
 void Member::writing(const std::string& name, std::uint64_t incarnation, std::uint64_t creation) {
   account_.writes(name, incarnation, creation, nullptr);
   if (epoch_ > 0) {  // this process may have come back to the hub before it knew that the creation would succeed
-    const auto request = requests_.next();
-    requests_.send_until_answered(
-        request,
-        NoteMessage{.request = request, .note = SeriesNote::writing, .name = name, .incarnation = incarnation});
+    say(NoteMessage{.request = requests_.next(),
+                    .note = SeriesNote::writing,
+                    .name = name,
+                    .incarnation = incarnation,
+                    .creation = creation});
   }
 }
 
@@ -169,12 +170,13 @@ Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_th
   }
   record.incarnation = reply->series->incarnation;
   record.closed = reply->series->closed;
-  account_.found(name, record.incarnation, std::make_shared<const std::string>(std::move(reply->series->part.bytes)));
+  account_.found(name, record.incarnation, record.creation,
+                 std::make_shared<const std::string>(std::move(reply->series->part.bytes)));
   return record;
 }
 
 void Member::learned(const SeriesRecord& record, const std::string& description) {
-  account_.found(record.name, record.incarnation, std::make_shared<const std::string>(description));
+  account_.found(record.name, record.incarnation, record.creation, std::make_shared<const std::string>(description));
 }
 
 Status Member::note_series(NoteMessage note, std::uint64_t deadline_ns) {

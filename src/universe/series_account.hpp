@@ -24,7 +24,7 @@ class SeriesAccount {
   void writes(const std::string& name, std::uint64_t incarnation, std::uint64_t creation, Description description) {
     auto& entry = renew(name, incarnation);
     entry.claim.writes = entry.has_written = true;
-    entry.creation = creation;
+    entry.claim.creation = creation;
     if (description != nullptr) {
       entry.description = std::move(description);
     }
@@ -32,15 +32,16 @@ class SeriesAccount {
   // Returns SeriesRecord::creation of what this member writes, or 0.
   [[nodiscard]] std::uint64_t creation(const std::string& name) const {
     const auto found = entries_.find(name);
-    return found != entries_.end() && found->second.claim.writes ? found->second.creation : 0;
+    return found != entries_.end() && found->second.claim.writes ? found->second.claim.creation : 0;
   }
   [[nodiscard]] bool is_written(const std::string& name) const {
     const auto found = entries_.find(name);
     return found != entries_.end() && found->second.claim.writes;
   }
   // Notes which incarnation was found. The next opened() means this one.
-  void found(const std::string& name, std::uint64_t incarnation, Description description) {
+  void found(const std::string& name, std::uint64_t incarnation, std::uint64_t creation, Description description) {
     auto& entry = renew(name, incarnation);
+    entry.claim.creation = creation;
     if (entry.description == nullptr && description->size() <= max_kept_description_bytes) {
       entry.description = std::move(description);
     }
@@ -71,7 +72,7 @@ class SeriesAccount {
   // The creation has failed here. Another one may have made a series of that name meanwhile.
   void withdrawn(const std::string& name, std::uint64_t creation) {
     const auto found = entries_.find(name);
-    if (found != entries_.end() && found->second.claim.writes && found->second.creation == creation) {
+    if (found != entries_.end() && found->second.claim.writes && found->second.claim.creation == creation) {
       found->second.has_written = false;
       closed_writer(name);
     }
@@ -104,7 +105,6 @@ class SeriesAccount {
     SeriesClaim claim;
     Description description;
     bool has_written = false;
-    std::uint64_t creation = 0;  // by which this member has written
   };
   using Entries = std::map<std::string, Entry>;
 
@@ -123,7 +123,7 @@ class SeriesAccount {
     if (is_in_use(entry->second)) {
       return;
     }
-    auto& [claim, description, has_written, creation] = entry->second;
+    auto& [claim, description, has_written] = entry->second;
     description = has_written ? description : nullptr;
     const bool says_nothing = claim.openers.count == not_opened && description == nullptr;
     if (says_nothing || entries_.size() > max_claims) {

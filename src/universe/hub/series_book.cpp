@@ -186,6 +186,9 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
     entry.record.incarnation = claim.incarnation;
   }
   const bool newest = claim.incarnation == entry.record.incarnation;
+  if (newest && !entry.described && claim.creation != 0) {
+    entry.record.creation = claim.creation;
+  }
   if (newest && (claim.writes || claim.closed)) {
     entry.writers.set(peer, claim.writes ? WriterState::writes : WriterState::closed);
     entry.record.closed = entry.record.closed && !claim.writes;
@@ -266,8 +269,7 @@ bool SeriesBook::end_if_unwritten(Entry& entry, std::uint64_t now_ns) {
 Result<std::vector<SeriesBook::Change>> SeriesBook::writer_closed(channel::PeerId peer, const std::string& name,
                                                                   std::uint64_t creation, std::uint64_t now_ns) {
   const auto found = entries_.find(name);
-  // The creation of a series that is not described yet is not known.
-  const bool is_it = found != entries_.end() && (!found->second.described || found->second.record.creation == creation);
+  const bool is_it = found != entries_.end() && found->second.record.creation == creation;
   if (!is_it || !found->second.writers.end(peer, WriterState::closed)) {
     return fail(Code::not_found, "universe rank {} does not write series '{}'", peer, name);
   }

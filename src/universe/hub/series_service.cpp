@@ -200,6 +200,7 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
       SeriesClaim claim;
       claim.name = message.name;
       claim.incarnation = message.incarnation;
+      claim.creation = message.creation;
       claim.writes = true;
       status = book_.claim(asker.peer, seats_.program(asker.place.program).spec.name, claim).status();
       tell({{message.name, {asker.peer}}});

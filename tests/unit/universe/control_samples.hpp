@@ -36,7 +36,7 @@ inline std::vector<MemberMessage> member_messages() {
   rejoin.contact = contact;
   rejoin.programs = programs;
   rejoin.exceptions = runs;
-  rejoin.series = {{"eta", 4, true, 2, some_ranks(), true}, {"old", 2, false, 0, not_opened, true, true}};
+  rejoin.series = {{"eta", 4, true, 2, some_ranks(), true}, {"old", 2, false, 0, not_opened, true, true, 6}};
   return {JoinMessage{false, "ocean", 1, 2, 60, "n03"},
           NodeMessage{"key", 3},
           PresentMessage{contact},

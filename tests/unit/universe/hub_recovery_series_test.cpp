@@ -210,6 +210,57 @@ TEST_F(Recovery, ARankThatEndsACreationAfterARestartWritesTheSeries) {
   EXPECT_TRUE(world_.last<SeriesMessage>(nowcast).closed);
 }
 
+// Fault: a close that the hub had not heard was sent again to the next hub, which did not have the description yet, and
+// ended the next series of that name.
+TEST_F(Recovery, ACloseOfAnEarlierCreationEndsNothingBeforeTheDescriptionComes) {
+  auto record = eta();
+  record.creation = 8;
+  auto writer = member(0, two_oceans_and_a_nowcast());
+  writer.series = {{"eta", 6, true, 0, not_opened, true, false, 8}};
+  const auto ocean0 = rejoin(writer);
+  world_.send(ocean0, NoteMessage{.request = 3, .note = SeriesNote::writer_closed, .name = "eta", .creation = 7});
+  EXPECT_EQ(world_.last<AnswerMessage>(ocean0).code, Code::not_found);
+  const auto description = encode_record(record);
+  world_.send(ocean0, RecordMessage{"eta", 6, {description.size(), 0, description}});
+  rejoin(1);
+  const auto nowcast = rejoin(2);
+  world_.send(nowcast, FindMessage{7, "eta", -1, false});
+  ASSERT_TRUE(world_.last<AnswerMessage>(nowcast).series.has_value());
+  EXPECT_FALSE(world_.last<AnswerMessage>(nowcast).series->closed);
+}
+
+// Fault: the creation failed between the return to a hub and its question for the description: the name stayed taken.
+TEST_F(Recovery, AWithdrawalThatOvertakesTheDescriptionFreesTheName) {
+  auto writer = member(0, two_oceans_and_a_nowcast());
+  writer.series = {{"eta", 6, true, 0, not_opened, true, false, 8}};
+  const auto ocean0 = rejoin(writer);
+  rejoin(1);
+  const auto nowcast = rejoin(2);
+  world_.send(ocean0, NoteMessage{.request = 3, .note = SeriesNote::withdrawn, .name = "eta", .creation = 8});
+  EXPECT_EQ(world_.last<AnswerMessage>(ocean0).code, Code::ok);
+  auto other = eta();
+  other.program = "nowcast";
+  other.required_readers.clear();
+  other.parts = {{2, 0, 1, {{{2, {0, 0}, {10, 20}}}}, "series-eta-2"}};
+  world_.announce(nowcast, 9, other);
+  EXPECT_EQ(world_.last<AnswerMessage>(nowcast).code, Code::ok) << world_.last<AnswerMessage>(nowcast).text;
+}
+
+// Fault: the first rank announced again before the reader that knew the series had described it to the new hub. The
+// series got a new incarnation, and writer and reader waited for each other.
+TEST_F(Recovery, AnAnnouncementThatComesAgainIsKnownFromAReadersClaim) {
+  auto record = eta();
+  record.creation = 7;
+  auto reader = member(2, two_oceans_and_a_nowcast());
+  reader.series = {{"eta", 5, false, 1, 1, false, false, 7}};
+  rejoin(reader);
+  const auto ocean0 = rejoin(0);
+  world_.announce(ocean0, 9, record);
+  EXPECT_EQ(world_.last<AnswerMessage>(ocean0).series->incarnation, 5U);
+  ASSERT_TRUE(world_.has<SeriesMessage>(ocean0));
+  EXPECT_EQ(world_.last<SeriesMessage>(ocean0).opened, std::vector<std::string>{"nowcast"});
+}
+
 // It is announced with the rank's first life, which the hub awaits after a reset; then another life comes.
 TEST_F(Recovery, TheNextLifeOfARankThatWasAwaitedDoesNotWrite) {
   const auto ocean0 = rejoin(0);

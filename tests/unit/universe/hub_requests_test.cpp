@@ -101,6 +101,17 @@ TEST_F(SharedRequests, WhatNobodyAwaitsIsSentAgainUntilItIsAnswered) {
   EXPECT_FALSE(requests_.is_open(request));
 }
 
+// Fault: a hub that was started again took a series that had been closed long ago for one that is written.
+TEST_F(SharedRequests, OfWhatIsAnsweredOnlyWithdrawalsAreSaidToANewHub) {
+  const auto request = requests_.next();
+  requests_.send_until_answered(
+      request, NoteMessage{.request = request, .note = SeriesNote::writer_closed, .name = "sky", .creation = 7});
+  answer(request);
+  sent_.clear();
+  requests_.ask_again(true);
+  EXPECT_TRUE(sent_.empty());
+}
+
 // Fault: a program that tried again and again while the hub was away kept all of them.
 TEST_F(SharedRequests, OnlyTheLastOnesThatNobodyAwaitsAreKept) {
   for (std::uint64_t creation = 1; creation <= 70; ++creation) static_cast<void>(withdraw(creation));

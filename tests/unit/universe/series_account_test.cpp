@@ -10,7 +10,7 @@ const auto text = std::make_shared<const std::string>("the description");
 
 TEST(SeriesAccount, AReaderThatHasClosedIsStillOneThatHasOpened) {
   SeriesAccount account;
-  account.found("eta", 3, text);
+  account.found("eta", 3, 7, text);
   account.opened("eta", 3, OpenerRanks(2));
   account.closed_reader("eta");
   ASSERT_EQ(account.claims().size(), 1U);
@@ -20,7 +20,7 @@ TEST(SeriesAccount, AReaderThatHasClosedIsStillOneThatHasOpened) {
   EXPECT_EQ(claim.opened, 0U);
   EXPECT_EQ(claim.openers.count, 2);
   EXPECT_FALSE(claim.has_record);
-  account.found("eta", 4, text);  // the next incarnation: it has not opened that one
+  account.found("eta", 4, 8, text);  // the next incarnation: it has not opened that one
   account.opened("eta", 4, OpenerRanks(2));
   EXPECT_EQ(account.claims().front().incarnation, 4U);
   EXPECT_EQ(account.claims().front().opened, 1U);
@@ -48,7 +48,7 @@ TEST(SeriesAccount, WhatIsInUseIsToldFirstAndWhatIsNotIsForgottenWhenThereIsMuch
   const std::size_t more = max_claims + 10;
   for (std::size_t number = 0; number < more; ++number) {
     const std::string name = "series " + std::to_string(number);
-    account.found(name, 0, text);
+    account.found(name, 0, 1, text);
     account.opened(name, 0, OpenerRanks(1));
     account.closed_reader(name);
   }
