@@ -119,7 +119,7 @@ struct NoteMessage {
   std::string name;
   OpenerRanks openers;            // reader_opened: see SeriesRegistry::reader_opened
   std::uint64_t incarnation = 0;  // reader_opened, writing: the incarnation that was opened, or created
-  std::uint64_t creation = 0;     // writer_closed, withdrawn: that of the series, see SeriesRegistry::withdraw
+  std::uint64_t creation = 0;     // all but those of readers: SeriesRecord::creation
 };
 struct RelayOfMessage {
   RequestId request = 0;

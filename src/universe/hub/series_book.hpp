@@ -128,7 +128,7 @@ class SeriesBook {
     writes,
     closed,     // it has ended the series in good order
     withdrawn,  // its creation has failed, or it died before the last announcement
-    gone,       // it has left or died, or a hub that was started again has heard nothing of it
+    gone,       // it has left or died, or has not told a hub that was started again that it writes
   };
   struct Writer {
     WriterState state = WriterState::gone;
