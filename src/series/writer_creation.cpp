@@ -260,7 +260,8 @@ class WriterCreation {
     const Status prepared = refusal.ok() ? prepare() : refusal;
     COUPLET_TRY(agree_on_status(team_, prepared, preparing_series, deadline_ns_));
     COUPLET_TRY(exchange());
-    const Status made = make_file();
+    Status made = environment_.registry().creating(record_.name, record_.creation);
+    made = made.ok() ? make_file() : made;
     announcement_.stage = Stage::agreeing;
     Status status = agree_on_status(team_, made, making_series, deadline_ns_);
     if (status.ok()) {
@@ -284,10 +285,6 @@ class WriterCreation {
   // Checks and chooses everything that this rank can decide alone.
   Status prepare() {
     COUPLET_TRY(check_specification(specification_));
-    if (environment_.registry().news(specification_.name).is_written_here) {
-      return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", specification_.name,
-                  environment_.program(), environment_.self());
-    }
     const SeriesSettings given(environment_, specification_.name);
     std::uint64_t memory_bytes = options_.memory_bytes;
     own_.slots = options_.slots;
@@ -515,7 +512,7 @@ class WriterCreation {
     Result<std::vector<std::string>> answers = status.ok() ? team_.gather(answer, deadline_ns_) : status;
     if (answers) {
       note_incarnation(answers->front());
-      environment_.registry().writing(record_.name, *announcement_.incarnation, record_.creation);
+      environment_.registry().created(record_.name, record_.creation, announcement_.incarnation);
       return {};
     }
     return answers.status();
@@ -525,6 +522,7 @@ class WriterCreation {
   // rank does not write it: the name must not stay taken by a series without writers.
   void end_failed(const Status& why) {
     if (!may_be_announced(why.code())) {
+      environment_.registry().created(record_.name, record_.creation, std::nullopt);
       return give_back();
     }
     tell_readers();

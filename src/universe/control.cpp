@@ -23,6 +23,7 @@ constexpr std::size_t min_run_bytes = 13;
 constexpr std::size_t min_rank_run_bytes = 8;
 constexpr std::size_t min_program_bytes = 7;
 constexpr std::size_t min_claim_bytes = 29;
+constexpr std::size_t min_pending_bytes = 10;
 constexpr std::size_t min_group_bytes = 6;
 constexpr std::size_t min_contact_entry_bytes = 11;
 
@@ -131,7 +132,7 @@ void fields(auto& visit, Is<FetchMessage> auto& message) {
 
 void fields(auto& visit, Is<NoteMessage> auto& message) {
   visit.number("request", message.request);
-  visit.choice("note", message.note, SeriesNote::writing);
+  visit.choice("note", message.note, SeriesNote::creating);
   visit.text("name", message.name, max_series_name);
   openers(visit, message.openers, 0);
   visit.number("incarnation", message.incarnation);
@@ -177,6 +178,12 @@ void fields(auto& visit, Is<RejoinMessage> auto& message) {
     visit.flag("closed", claim.closed);
     visit.number("creation", claim.creation);
   });
+  visit.list("pending", message.pending, max_pending_creations, min_pending_bytes, [&](auto& pending) {
+    visit.text("name", pending.name, max_series_name);
+    visit.number("creation", pending.creation);
+  });
+  visit.list("withdrawn", message.withdrawn, max_withdrawals, sizeof(std::uint64_t),
+             [&](auto& creation) { visit.number("creation", creation); });
 }
 
 void fields(auto& visit, Is<RecordMessage> auto& message) {

@@ -112,13 +112,13 @@ struct FetchMessage {
   std::uint64_t incarnation = 0;
   std::uint64_t offset = 0;
 };
-enum class SeriesNote : std::uint8_t { writer_closed, reader_opened, reader_closed, withdrawn, writing };
+enum class SeriesNote : std::uint8_t { writer_closed, reader_opened, reader_closed, withdrawn, creating };
 struct NoteMessage {
   RequestId request = 0;
   SeriesNote note = SeriesNote::writer_closed;
   std::string name;
   OpenerRanks openers;            // reader_opened: see SeriesRegistry::reader_opened
-  std::uint64_t incarnation = 0;  // reader_opened, writing: the incarnation that was opened, or created
+  std::uint64_t incarnation = 0;  // reader_opened: the incarnation that was opened
   std::uint64_t creation = 0;     // all but those of readers: SeriesRecord::creation
 };
 struct RelayOfMessage {
@@ -134,9 +134,12 @@ struct ContactsOfMessage {
   channel::PeerId first = 0;
   std::uint32_t count = 0;
 };
+// How many of a rank's last withdrawals are remembered, by itself and by the hub.
+inline constexpr std::size_t max_withdrawals = 64;
+inline constexpr std::size_t max_pending_creations = 64;  // in which one rank takes part
 // The number in SeriesClaim::openers if the member has not opened this incarnation.
 inline constexpr std::int32_t not_opened = -1;
-// Whether a member writes or reads a series, as it tells a hub that was started again.
+// Whether a member writes or reads a series, as it tells the hub when it comes back.
 struct SeriesClaim {
   std::string name;
   std::uint64_t incarnation = 0;
@@ -148,8 +151,13 @@ struct SeriesClaim {
   bool closed = false;         // it has written this incarnation, and has ended it in good order
   std::uint64_t creation = 0;  // SeriesRecord::creation
 };
-// Sent in place of `join` to a hub that was started again: the identity of this member, and what the earlier hub told
-// it.
+// A creation in which a member takes part, and of which it does not know yet whether it succeeds.
+struct PendingCreation {
+  std::string name;
+  std::uint64_t creation = 0;  // SeriesRecord::creation
+};
+// Sent in place of `join` by a member that comes back, also to a hub that was started again: its identity, what the
+// earlier hub told it, and all that it does with series. Its later messages come over the same connection.
 struct RejoinMessage {
   std::uint64_t run_id = 0;
   std::uint32_t epoch = 0;  // how many times the hub had been started again when this member last heard of it
@@ -166,6 +174,8 @@ struct RejoinMessage {
   // The peers that are not present in their first incarnation, and all relays that have been there.
   std::vector<PeerRun> exceptions;
   std::vector<SeriesClaim> series;
+  std::vector<PendingCreation> pending;
+  std::vector<std::uint64_t> withdrawn;  // the last creations that have failed at this member
 };
 // Answers `recall` with the description, whose parts are sent in order.
 struct RecordMessage {

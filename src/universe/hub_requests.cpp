@@ -6,7 +6,6 @@
 namespace couplet::universe {
 namespace {
 
-constexpr std::size_t max_withdrawals = 64;  // with an answer, and as many without
 constexpr std::uint64_t catch_up_patience_ns = 1'000'000'000;
 
 // Calls `use` with each part of a description, in order. There is at least one part.
@@ -20,11 +19,6 @@ void for_each_part(const std::string& description, const Use& use) {
   } while (offset < description.size());
 }
 
-bool is_withdrawal(const MemberMessage& message) {
-  const auto* const note = std::get_if<NoteMessage>(&message);
-  return note != nullptr && note->note == SeriesNote::withdrawn;
-}
-
 }  // namespace
 
 void HubRequests::ask(RequestId request, Request& asked) {
@@ -36,26 +30,9 @@ void HubRequests::ask(RequestId request, Request& asked) {
   }
 }
 
-HubRequests::Request& HubRequests::add(RequestId request, const MemberMessage& message) {
-  Request asked;
-  asked.message = message;
-  return requests_.emplace(request, std::move(asked)).first->second;
-}
-
 void HubRequests::begin(RequestId request, const MemberMessage& message) {
-  ask(request, add(request, message));
-}
-
-void HubRequests::send_until_answered(RequestId request, const MemberMessage& message) {
-  if (is_withdrawal(message)) {
-    withdrawals_.push_back(request);
-  }
-  if (withdrawals_.size() > max_withdrawals) {
-    requests_.erase(withdrawals_.front());
-    withdrawals_.pop_front();
-  }
-  auto& asked = add(request, message);
-  asked.is_awaited = false;
+  auto& asked = requests_[request];
+  asked.message = message;
   ask(request, asked);
 }
 
@@ -71,17 +48,6 @@ void HubRequests::answered(AnswerMessage message) {
     return;
   }
   auto& asked = waiting->second;
-  if (!asked.is_awaited) {
-    if (is_withdrawal(asked.message)) {
-      answered_withdrawals_.push_back(std::move(asked.message));
-      std::erase(withdrawals_, message.request);
-    }
-    if (answered_withdrawals_.size() > max_withdrawals) {
-      answered_withdrawals_.pop_front();
-    }
-    requests_.erase(waiting);
-    return;
-  }
   const auto* const find = std::get_if<FindMessage>(&asked.message);
   if (find == nullptr || (!message.series && message.code != Code::restarted)) {
     asked.reply = std::move(message);
@@ -175,12 +141,7 @@ std::vector<RequestId> HubRequests::end_all_kept(const std::string& prefix) {
   return ended;
 }
 
-void HubRequests::ask_again(bool was_restarted) {
-  if (was_restarted) {
-    for (const MemberMessage& message : answered_withdrawals_) {
-      send_(message);
-    }
-  }
+void HubRequests::ask_again() {
   for (auto& [request, asked] : requests_) {
     if (!asked.reply) {
       ask(request, asked);

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,10 +28,6 @@ class HubRequests {
   [[nodiscard]] RequestId next() noexcept { return next_++; }
   // Begins a request and sends its message. The message's request number is `request`.
   void begin(RequestId request, const MemberMessage& message);
-  // Sends a message whose sender need not wait: it is sent again, over each new connection, until it is answered. After
-  // that it is no longer open. Of withdrawals, the last 64 are kept, and those that were answered are sent once more to
-  // a hub that was started again; everything else is claimed by a member that comes back to it.
-  void send_until_answered(RequestId request, const MemberMessage& message);
   // Begins a request that announces a description, in parts.
   void begin_announcement(RequestId request, Description description);
   // Takes an answer, or a part of one.
@@ -55,9 +50,8 @@ class HubRequests {
   [[nodiscard]] bool has_all_changes() const { return is_answered(changes_.request); }
   // Ends all kept requests whose key begins so and that nobody uses, and returns them, so that the hub can be told.
   std::vector<RequestId> end_all_kept(const std::string& prefix);
-  // The hub is back: sends all requests again that are not answered. was_restarted: it knows nothing of what an earlier
-  // hub has answered.
-  void ask_again(bool was_restarted);
+  // The hub is back: sends all requests again that are not answered.
+  void ask_again();
   // Sends a description for which the hub has asked.
   void send_record(const std::string& name, std::uint64_t incarnation, const std::string& description);
 
@@ -68,12 +62,10 @@ class HubRequests {
     std::string found;        // the parts of an answer that have arrived
     std::uint64_t incarnation = 0;
     std::optional<AnswerMessage> reply;
-    std::string key;         // under which it is shared; empty if it is not
-    int users = 1;           // the callers that wait for the answer
-    bool is_awaited = true;  // false: send_until_answered()
+    std::string key;  // under which it is shared; empty if it is not
+    int users = 1;    // the callers that wait for the answer
   };
   void ask(RequestId request, Request& asked);
-  Request& add(RequestId request, const MemberMessage& message);
 
   Send send_;
   RequestId next_ = 1;
@@ -82,9 +74,7 @@ class HubRequests {
     std::uint64_t deadline_ns = 0;
   } changes_;
   std::map<RequestId, Request> requests_;
-  std::deque<RequestId> withdrawals_;               // those that have no answer, the oldest first
-  std::deque<MemberMessage> answered_withdrawals_;  // the last ones
-  std::map<std::string, RequestId> shared_;         // by key: requests that have not been answered to anybody yet
+  std::map<std::string, RequestId> shared_;  // by key: requests that have not been answered to anybody yet
 };
 
 }  // namespace couplet::universe

@@ -173,7 +173,7 @@ Status Member::heard(AdmittedMessage& message) {
   if (directory_ != nullptr) {  // the hub was started again while this process was joining
     say(NodeMessage{directory_->key(), noted_number(directory_->path())});
   }
-  hub_is_back(true);
+  hub_is_back();
   return {};
 }
 

@@ -67,7 +67,8 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) override;
   Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) override;
   void learned(const SeriesRecord& record, const std::string& description) override;
-  void writing(const std::string& name, std::uint64_t incarnation, std::uint64_t creation) override;
+  Status creating(const std::string& name, std::uint64_t creation) override;
+  void created(const std::string& name, std::uint64_t creation, std::optional<std::uint64_t> incarnation) override;
   Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
   Status reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,
                        std::uint64_t deadline_ns) override;
@@ -103,7 +104,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   void hub_lost(const Status& why);
   void dial_again(std::uint64_t now_ns);
   void introduce();
-  void hub_is_back(bool was_restarted);
+  void hub_is_back();
   [[nodiscard]] RejoinMessage rejoin_message() const;
   [[nodiscard]] bool hub_may_return() const;
   [[nodiscard]] bool answers_may_come() const;

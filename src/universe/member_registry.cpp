@@ -110,14 +110,20 @@ Result<SeriesRecord> Member::announce(const SeriesRecord& record, std::uint64_t 
   return announced;
 }
 
-void Member::writing(const std::string& name, std::uint64_t incarnation, std::uint64_t creation) {
-  account_.writes(name, incarnation, creation, nullptr);
-  if (epoch_ > 0) {  // this process may have come back to the hub before it knew that the creation would succeed
-    say(NoteMessage{.request = requests_.next(),
-                    .note = SeriesNote::writing,
-                    .name = name,
-                    .incarnation = incarnation,
-                    .creation = creation});
+// What this process has said when it came back may reach the hub after another rank's announcement. So it says this
+// behind it. While `rejoin` has not been said, nothing is sent here, and `rejoin` says it.
+Status Member::creating(const std::string& name, std::uint64_t creation) {
+  COUPLET_TRY(account_.creates(name, creation));
+  if (!hub_status_.ok() || redial_.has_reached()) {
+    say(NoteMessage{.request = requests_.next(), .note = SeriesNote::creating, .name = name, .creation = creation});
+  }
+  return {};
+}
+
+void Member::created(const std::string& name, std::uint64_t creation, std::optional<std::uint64_t> incarnation) {
+  account_.creates_no_longer(name, creation);
+  if (incarnation) {
+    account_.writes(name, *incarnation, creation, nullptr);
   }
 }
 
@@ -185,6 +191,12 @@ Status Member::note_series(NoteMessage note, std::uint64_t deadline_ns) {
     say(note);
     return {};
   }
+  // The account says it already. If this connection breaks, the next `rejoin` says it; if a `rejoin` that does not say
+  // it is under way, this follows it.
+  if (!hub_status_.ok() && (note.note == SeriesNote::writer_closed || note.note == SeriesNote::withdrawn)) {
+    note.request = requests_.next();
+    say(note);
+  }
   const auto what = fmt::format("telling the hub about series '{}'", note.name);
   COUPLET_TRY(may_ask(what));
   const auto request = requests_.next();
@@ -194,28 +206,17 @@ Status Member::note_series(NoteMessage note, std::uint64_t deadline_ns) {
 }
 
 Status Member::writer_closed(const std::string& name, std::uint64_t deadline_ns) {
-  NoteMessage note{.note = SeriesNote::writer_closed, .name = name, .creation = account_.creation(name)};
-  auto status = note_series(note, deadline_ns);
+  const auto creation = account_.creation(name);
   account_.closed_writer(name);
-  const bool may_be_unheard =
-      status.code() == Code::hub_lost || status.code() == Code::timeout || status.code() == Code::interrupted;
-  if (may_be_unheard) {
-    note.request = requests_.next();
-    requests_.send_until_answered(note.request, note);
-  }
-  return status;
+  return note_series({.note = SeriesNote::writer_closed, .name = name, .creation = creation}, deadline_ns);
 }
 
 void Member::withdraw(const std::string& name, std::uint64_t creation, std::uint64_t deadline_ns) {
   if (left_) {
     return;
   }
-  account_.withdrawn(name, creation);
-  const auto request = requests_.next();
-  requests_.send_until_answered(
-      request, NoteMessage{.request = request, .note = SeriesNote::withdrawn, .name = name, .creation = creation});
-  const auto taken = [&] { return !requests_.is_open(request) || !answers_may_come(); };
-  static_cast<void>(wait(taken, deadline_ns, "the hub to take a series back"));
+  account_.withdraws(name, creation);
+  static_cast<void>(note_series({.note = SeriesNote::withdrawn, .name = name, .creation = creation}, deadline_ns));
 }
 
 Status Member::reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,
@@ -237,9 +238,7 @@ Status Member::reader_closed(const std::string& name, std::uint64_t deadline_ns)
 
 SeriesRegistry::News Member::news(const std::string& name) const {
   const auto found = news_.find(name);
-  News news = found == news_.end() ? News{} : found->second;
-  news.is_written_here = account_.is_written(name);
-  return news;
+  return found == news_.end() ? News{} : found->second;
 }
 
 Result<channel::PeerId> Member::relay_of(std::uint16_t node, std::uint64_t deadline_ns) {

@@ -147,16 +147,18 @@ RejoinMessage Member::rejoin_message() const {
     message.exceptions = exceptions_of(ranks_, relays_);
   }
   message.series = account_.claims();
+  message.pending = account_.pending();
+  message.withdrawn = account_.withdrawn();
   return message;
 }
 
 Status Member::heard(RejoinedMessage& message) {
-  const bool was_restarted = std::exchange(epoch_, message.epoch) != message.epoch;
-  hub_is_back(was_restarted);
+  epoch_ = message.epoch;
+  hub_is_back();
   return {};
 }
 
-void Member::hub_is_back(bool was_restarted) {
+void Member::hub_is_back() {
   if (hub_status_.ok()) {
     return;
   }
@@ -165,7 +167,7 @@ void Member::hub_is_back(bool was_restarted) {
   hub_lost_ns_ = 0;
   redial_.reached();
   contacts_asked_.clear();
-  requests_.ask_again(was_restarted);
+  requests_.ask_again();
   if (options_.note && complete_) {
     options_.note(fmt::format("the hub at {} is there again", options_.hub));
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,9 +82,14 @@ class SeriesRegistry {
   // Notes a series that another rank has found and passed on to this one with its description. Does not ask the hub. A
   // hub that is started again is told of this series, too.
   virtual void learned(const SeriesRecord& /*record*/, const std::string& /*description*/) {}
-  // Notes that this rank writes that incarnation from now on. Does not wait for the hub. A hub that is, or was, started
-  // again is told: it cannot know that from the announcement.
-  virtual void writing(const std::string& /*name*/, std::uint64_t /*incarnation*/, std::uint64_t /*creation*/) {}
+  // Notes that this rank takes part in that creation, until created() or withdraw() ends it. Called before the first
+  // rank may announce it. Does not wait for the hub. Returns exists if this process writes that name, or creates it
+  // already.
+  virtual Status creating(const std::string& /*name*/, std::uint64_t /*creation*/) { return {}; }
+  // Notes that the creation has succeeded, and that this rank writes that incarnation from now on; or, without one,
+  // that it has failed before it may have been announced, or since the name is taken. Does not ask the hub.
+  virtual void created(const std::string& /*name*/, std::uint64_t /*creation*/,
+                       std::optional<std::uint64_t> /*incarnation*/) {}
   // Tells the hub that a writer rank has closed the series (or, below, that a reader rank has opened or closed it).
   // From this the hub knows when the universe has ended.
   virtual Status writer_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
@@ -96,8 +102,7 @@ class SeriesRegistry {
   // Says that this rank does not write the series of that creation, which has failed here after its first rank may have
   // announced it. Whether it was announced, or will be, need not be known. If no rank writes the series any longer, its
   // name is free, and readers find it only if a rank has closed it. Waits until the hub has taken that, at most until
-  // the deadline. A hub that has not taken it by then is told when it answers again. One that is started again is told
-  // as well.
+  // the deadline. A hub that is away is told when it is back, and one that is started again as well.
   virtual void withdraw(const std::string& name, std::uint64_t creation, std::uint64_t deadline_ns) = 0;
   virtual Status reader_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
   // What the hub has told since about a series that this process writes or has open: its newest incarnation (-1:
@@ -107,7 +112,6 @@ class SeriesRegistry {
     std::int64_t incarnation = -1;
     bool closed = false;
     std::vector<std::string> opened;
-    bool is_written_here = false;  // this process writes it
   };
   [[nodiscard]] virtual News news(const std::string& /*name*/) const { return {}; }
   // Returns the relay that serves the series of `node`, and waits until there is one. Returns unsupported if there will

@@ -1,9 +1,11 @@
-// What this member would tell about series to a hub that was started again: which series it writes and reads, and the
-// descriptions that it can give. Pure; a part of Member. Tests: tests/unit/universe/series_account_test.cpp,
-// tests/universe/test_hub_returns.py.
+// What this member does with series, as it tells the hub when it comes back: which series it writes, reads and creates,
+// from which creations it has withdrawn, and the descriptions that it can give. What has changed is noted here before a
+// message says it: if the connection breaks, the next `rejoin` says it. Pure; a part of Member.
+// Tests: tests/unit/universe/series_account_test.cpp, tests/universe/test_hub_returns.py.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,8 +22,29 @@ class SeriesAccount {
  public:
   using Description = std::shared_ptr<const std::string>;
 
-  // creation: SeriesRecord::creation.
+  // creation: SeriesRecord::creation. Returns exists if this member writes that name, or creates it already.
+  Status creates(const std::string& name, std::uint64_t creation) {
+    if (is_written(name)) {
+      return fail(Code::exists, "series '{}' is being written by this process", name);
+    }
+    if (pending_.contains(name)) {
+      return fail(Code::exists, "series '{}' is being created by this process", name);
+    }
+    if (pending_.size() >= max_pending_creations) {
+      return fail(Code::limit, "series '{}': this process creates {} series already, the most that are possible", name,
+                  max_pending_creations);
+    }
+    pending_.emplace(name, creation);
+    return {};
+  }
+  // The creation ended before anybody could know of it.
+  void creates_no_longer(const std::string& name, std::uint64_t creation) {
+    if (const auto found = pending_.find(name); found != pending_.end() && found->second == creation) {
+      pending_.erase(found);
+    }
+  }
   void writes(const std::string& name, std::uint64_t incarnation, std::uint64_t creation, Description description) {
+    creates_no_longer(name, creation);
     auto& entry = renew(name, incarnation);
     entry.claim.writes = entry.has_written = true;
     entry.claim.creation = creation;
@@ -70,7 +93,12 @@ class SeriesAccount {
     }
   }
   // The creation has failed here. Another one may have made a series of that name meanwhile.
-  void withdrawn(const std::string& name, std::uint64_t creation) {
+  void withdraws(const std::string& name, std::uint64_t creation) {
+    creates_no_longer(name, creation);
+    withdrawn_.push_back(creation);
+    if (withdrawn_.size() > max_withdrawals) {
+      withdrawn_.pop_front();
+    }
     const auto found = entries_.find(name);
     if (found != entries_.end() && found->second.claim.writes && found->second.claim.creation == creation) {
       found->second.has_written = false;
@@ -87,12 +115,22 @@ class SeriesAccount {
           claims.push_back(entry.claim);
           claims.back().name = name;
           claims.back().closed = entry.has_written && !entry.claim.writes;
-          claims.back().has_record = entry.description != nullptr;
+          // A series that was only found may be one whose creation has failed meanwhile.
+          const bool was_used = is_in_use(entry) || entry.has_written || entry.claim.openers.count != not_opened;
+          claims.back().has_record = entry.description != nullptr && was_used;
         }
       }
     }
     return claims;
   }
+  [[nodiscard]] std::vector<PendingCreation> pending() const {
+    std::vector<PendingCreation> pending;
+    for (const auto& [name, creation] : pending_) {
+      pending.push_back({name, creation});
+    }
+    return pending;
+  }
+  [[nodiscard]] std::vector<std::uint64_t> withdrawn() const { return {withdrawn_.begin(), withdrawn_.end()}; }
   // Returns nullptr if this member does not have the description.
   [[nodiscard]] Description description(const std::string& name, std::uint64_t incarnation) const {
     const auto found = entries_.find(name);
@@ -131,6 +169,8 @@ class SeriesAccount {
     }
   }
   Entries entries_;
+  std::map<std::string, std::uint64_t> pending_;  // creations of which it is not known whether they succeed, by name
+  std::deque<std::uint64_t> withdrawn_;           // the last ones
 };
 
 }  // namespace couplet::universe

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ctime>
 #include <map>
+#include <utility>
 
 #include "capi/private.h"
 #include "chaos/actor/contents.hpp"
@@ -19,6 +20,7 @@ using chaos::SeriesContents;
 
 constexpr std::int64_t elements = 24;
 constexpr std::uint64_t max_message_words = 16'384;
+constexpr std::int64_t steps_per_creation = 1000;  // the first number of the next one, on all ranks
 
 // The messages in one direction between this process and another one.
 struct Flow {
@@ -31,6 +33,7 @@ struct Written {
   couplet_series* series = nullptr;
   std::int64_t first = 0, stop = 0;
   std::int64_t next_step = 0;
+  std::uint64_t creations = 0;  // in this life, with those that have failed
 };
 
 class Actor {
@@ -129,7 +132,7 @@ bool Actor::join(const Action& action) {
 }
 
 void Actor::create(const Action& action) {
-  Written written;
+  Written& written = written_[action.object];
   written.first = elements * role_.rank / role_.size;
   written.stop = elements * (role_.rank + 1) / role_.size;
   couplet_series_create_options options;
@@ -141,17 +144,17 @@ void Actor::create(const Action& action) {
   options.wait_timeout_s = action.real("wait", 2);
   Call& call = begin("create", action.object, -1);
   const std::int64_t shape = elements;
-  if (end(call, couplet_series_create(universe_, action.object.c_str(), COUPLET_UINT64, 1, &shape, &written.first,
-                                      &written.stop, &options, &written.series)) == COUPLET_OK) {
-    written_[action.object] = written;
-  }
+  written.next_step = steps_per_creation * static_cast<std::int64_t>(written.creations++);
+  end(call, couplet_series_create(universe_, action.object.c_str(), COUPLET_UINT64, 1, &shape, &written.first,
+                                  &written.stop, &options, &written.series));
 }
 
 bool Actor::put_one(Written& written, const Action& action) {
   const auto contents_of = contents(action.object);
   const auto fill = [&](std::uint64_t* data) {
     for (std::int64_t place = written.first; place < written.stop; ++place) {
-      data[place - written.first] = contents_of.element(life_.number, written.next_step, place);
+      const auto life = life_.number + lives_per_creation * (written.creations - 1);
+      data[place - written.first] = contents_of.element(life, written.next_step, place);
     }
   };
   std::uint64_t data[elements];
@@ -185,7 +188,8 @@ bool Actor::put_one(Written& written, const Action& action) {
 
 void Actor::put(const Action& action) {
   const auto found = written_.find(action.object);
-  for (std::int64_t index = 0; found != written_.end() && index < action.whole("steps", 10); ++index) {
+  const bool writes = found != written_.end() && found->second.series != nullptr;
+  for (std::int64_t index = 0; writes && index < action.whole("steps", 10); ++index) {
     if (!put_one(found->second, action)) {
       break;
     }
@@ -279,10 +283,9 @@ void Actor::close(const Action& action) {
     Call& call = begin("close", action.object, -1);
     end(call, couplet_series_close(found->second));
     opened_.erase(found);
-  } else if (const auto own = written_.find(action.object); own != written_.end()) {
+  } else if (const auto own = written_.find(action.object); own != written_.end() && own->second.series != nullptr) {
     Call& call = begin("close", action.object, -1);
-    end(call, couplet_series_close(own->second.series));
-    written_.erase(own);
+    end(call, couplet_series_close(std::exchange(own->second.series, nullptr)));
   }
 }
 

@@ -30,6 +30,7 @@ class Checker {
   void check_steps(const Life& life);
   void check_read(const Life& life, const Call& call);
   void check_count(const Life& life, const Call& call);
+  void check_name(const Life& life, const Call& call);
   void check_progress(const Life& life);
   [[nodiscard]] std::uint64_t published_before(const std::string& series, Nanoseconds time_ns) const;
   void check_messages(const Life& life);
@@ -38,6 +39,10 @@ class Checker {
 
   const Plan& plan_;
   const History& history_;
+  const bool is_created_again_ = std::any_of(plan_.roles.begin(), plan_.roles.end(), [](const Role& role) {
+    return std::count_if(role.script.begin(), role.script.end(),
+                         [](const Action& each) { return each.verb == "create"; }) > 1;
+  });
   std::vector<Finding> findings_;
 };
 
@@ -197,7 +202,7 @@ const Life* Checker::writer_of(const std::string& series, std::uint64_t number, 
   for (const Life& life : history_.lives) {
     const bool wrote = std::any_of(life.calls.begin(), life.calls.end(),
                                    [&](const Call& call) { return call.verb == "create" && call.object == series; });
-    if (wrote && life.number == number && life.role->rank == rank) {
+    if (wrote && life.number == number % lives_per_creation && life.role->rank == rank) {
       return &life;
     }
   }
@@ -261,7 +266,7 @@ void Checker::check_progress(const Life& life) {
     every = each.verb == "open" ? static_cast<std::uint64_t>(each.whole("every", 1)) : every;
   }
   for (const Call& call : life.calls) {
-    if (!plan_.faults.empty() || !call.ended()) {
+    if (!plan_.faults.empty() || !call.ended() || is_created_again_) {
       return;
     }
     if (call.verb == "open" || (call.verb == "read" && call.status == COUPLET_OK)) {
@@ -275,6 +280,13 @@ void Checker::check_progress(const Life& life) {
         return;
       }
     }
+  }
+}
+
+// All ranks of the program that writes a series take part in each creation of it, and close it before the next one.
+void Checker::check_name(const Life& life, const Call& call) {
+  if (call.verb == "create" && call.status == COUPLET_ERROR_EXISTS) {
+    report("name-taken", life, call, call.text);
   }
 }
 
@@ -294,6 +306,9 @@ void Checker::check_steps(const Life& life) {
       continue;
     }
     if (call.verb == "open" && call.status == COUPLET_OK) {
+      handed_out = gaps = lost = 0;  // it may read the same steps again
+      restarted = false;
+      last = nullptr;
       const auto& script = life.role->script;
       holds = std::any_of(script.begin(), script.end(), [](const Action& each) {
         return each.verb == "open" && each.text("mode", "hold") == "hold";
@@ -374,6 +389,7 @@ std::vector<Finding> Checker::check() {
       check_time(life, call);
       check_culprit(life, call);
       check_collective(life, call);
+      check_name(life, call);
     }
     check_steps(life);
     check_progress(life);

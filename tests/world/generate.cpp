@@ -9,6 +9,7 @@ using couplet::Random;
 
 // Seeds below this one keep the worlds that docs/chaos.md and mutants/mutants.toml name.
 constexpr std::uint64_t first_seed_with_tasks = 5'500;
+constexpr std::uint64_t first_seed_with_new_creations = 50'000'000;
 
 Action make(const std::string& verb, const std::string& object, std::map<std::string, std::string> values = {}) {
   return {verb, object, std::move(values)};
@@ -109,6 +110,55 @@ void put_in_window(Plan& plan, Random& random) {
   plan.job.mapped = random.chance(0.5);
   plan.job.served = random.chance(0.25);
   plan.settings["COUPLET_SERIES_ETA_WINDOW"] = "1";
+}
+
+// Lets the writer create the series several times, and the readers open it as often. The hub is killed and started
+// again meanwhile.
+void create_again(Plan& plan, Random& random) {
+  const auto times = random.between(2, 5);
+  std::map<std::string, std::vector<Action>> scripts;
+  for (const Role& role : plan.roles) {
+    const bool has_series = role.program == "writer" || role.program == "reader" || role.program == "second";
+    if (!has_series || scripts.count(role.program) != 0) {
+      continue;
+    }
+    std::vector<Action> script = {make("join", "")};
+    for (std::uint64_t time = 0; time < times; ++time) {
+      for (Action action : role.script) {
+        if (action.verb == "put") {
+          action.values["steps"] = number(random.below(5));
+        }
+        if (action.verb != "join" && action.verb != "leave" && action.verb != "close") {
+          script.push_back(action);
+        }
+      }
+      script.push_back(make("close", "eta"));
+      if (random.chance(0.5)) {
+        script.push_back(make("idle", "", {{"s", milliseconds(random.below(3000))}}));
+      }
+    }
+    script.push_back(make("leave", ""));
+    scripts[role.program] = script;
+  }
+  for (Role& role : plan.roles) {
+    if (const auto script = scripts.find(role.program); script != scripts.end()) {
+      role.script = script->second;
+    }
+  }
+  for (auto kills = random.between(1, 3); kills > 0; --kills) {
+    const double time_s = static_cast<double>(random.below(6000)) / 1e3;
+    std::map<std::string, std::string> how;
+    if (random.chance(0.7)) {
+      how["after"] = number(random.below(300));
+    }
+    plan.faults.push_back({time_s, make("kill", "hub", how)});
+    plan.faults.push_back({time_s + static_cast<double>(random.between(50, 2000)) / 1e3, make("start", "hub")});
+  }
+  if (random.chance(0.5)) {
+    const double time_s = static_cast<double>(random.below(6000)) / 1e3;
+    plan.faults.push_back({time_s, make("reset", number(random.below(2)) + "-" +
+                                                     number(static_cast<std::uint64_t>(plan.node_count() - 1)))});
+  }
 }
 
 // Two programs that exchange messages, in one direction or in both by turns.
@@ -298,6 +348,10 @@ Plan Plan::generate(std::uint64_t seed) {
   for (auto faults = random.below(4); faults > 0; --faults) {
     const double time_s = static_cast<double>(random.chance(0.5) ? random.below(50) : random.below(4000)) / 1e3;
     add_fault(plan, random, time_s);
+  }
+  if (Random again(seed ^ 0xa6a1U);
+      seed >= first_seed_with_new_creations && kind != 0 && plan.job.programs.empty() && again.chance(0.2)) {
+    create_again(plan, again);
   }
   // The hub is on node 2 or 0, and has to be reached.
   if (Random walls(seed ^ 0x3a110U); walls.chance(0.15)) {

@@ -15,7 +15,7 @@ namespace world {
 struct StepSeen {
   std::int64_t step = 0;
   std::uint64_t ordinal = 0;
-  std::uint64_t life = 0;  // which life of the writer has made the contents, as they say
+  std::uint64_t life = 0;  // which life of the writer has made the contents, and by which creation, as they say
   bool intact = true;
 };
 
@@ -71,6 +71,9 @@ struct History {
   std::vector<Harm> harms;
   Nanoseconds end_ns = 0;
 };
+
+// What is written in steps as the life of their writer: its number + this * the number of its creations before.
+inline constexpr std::uint64_t lives_per_creation = 16;
 
 // Lets virtual time pass.
 void sleep_s(double seconds);

@@ -225,7 +225,7 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
     client.next_note_ns = now_ns + waiting_note_after_ns;
     entering_.waiting[place.program].emplace(connection, client.since_ns);
   }
-  if (auto claimed = series_.claim(asker(connection, client), message.series, now_ns); !claimed.ok()) {
+  if (auto claimed = series_.claim(asker(connection, client), message, now_ns); !claimed.ok()) {
     refuse(connection, client, claimed);
     return;
   }

@@ -12,154 +12,149 @@ std::uint64_t linger_ns(double linger_s) noexcept {
   return linger_s > 0 ? static_cast<std::uint64_t>(std::min(linger_s, most_s) * 1e9) : 0;
 }
 
-constexpr std::size_t max_withdrawals_of_a_peer = 64;
-
-bool has_part_of(const SeriesRecord& record, channel::PeerId writer) {
-  return std::any_of(record.parts.begin(), record.parts.end(),
-                     [writer](const SeriesPart& part) { return part.writer == writer; });
-}
-
-bool contains(const std::deque<std::uint64_t>& numbers, std::uint64_t number) {
-  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+std::set<channel::PeerId> writers_of(const SeriesRecord& record) {
+  std::set<channel::PeerId> writers;
+  for (const auto& part : record.parts) {
+    writers.insert(part.writer);
+  }
+  return writers;
 }
 
 }  // namespace
 
-void SeriesBook::Writers::set(channel::PeerId peer, WriterState state) {
-  const auto [place, is_new] = ranks_.try_emplace(peer);
-  if (!is_new) {
-    --counts_[static_cast<std::size_t>(place->second.state)];
+// ---- one series
+
+void SeriesBook::Entry::renew() {
+  record = {};
+  description = nullptr;
+  described = failed = closed_by_one = false;
+  writers.clear();
+  for (auto& [peer, reader] : readers) {
+    reader.openers = not_opened;
   }
-  place->second.state = state;
-  ++counts_[static_cast<std::size_t>(state)];
+  former_readers.clear();
+  required.clear();
+  ended_ns = 0;
 }
 
-bool SeriesBook::Writers::end(channel::PeerId peer, WriterState state) {
-  if (!writes(peer)) {
+void SeriesBook::Entry::describe(const SeriesRecord& description_of, std::shared_ptr<const std::string> text) {
+  const auto incarnation = record.incarnation;
+  record = description_of;
+  record.parts.clear();
+  record.incarnation = incarnation;
+  record.closed = false;
+  description = std::move(text);
+  if (std::exchange(described, true)) {
+    return;  // once more
+  }
+  for (const auto& program : record.required_readers) {
+    required.emplace(program, Required{});
+  }
+  for (const auto* each : {&readers, &former_readers}) {
+    for (const auto& [peer, reader] : *each) {
+      note_opened(reader);
+    }
+  }
+}
+
+void SeriesBook::Entry::add_writer(channel::PeerId peer) {
+  writers.insert(peer);
+  record.closed = false;
+}
+
+// A peer that is no writer of a series that others write has no part of it.
+void SeriesBook::Entry::withdraw(channel::PeerId peer) {
+  const bool has_part = writers.erase(peer) > 0 || writers.empty() || !described;
+  failed = failed || has_part;
+}
+
+// If a creation has failed, there is nothing to read. The entry is kept for its incarnation: the next one will be above
+// it.
+bool SeriesBook::Entry::end_if_unwritten(std::uint64_t now_ns) {
+  if (!writers.empty()) {
     return false;
   }
-  set(peer, state);
+  if (is_void()) {
+    required.clear();
+    record.linger_s = 0;
+    description = nullptr;
+    described = false;
+    return false;
+  }
+  if (std::exchange(record.closed, true)) {
+    return false;
+  }
+  ended_ns = now_ns;
   return true;
 }
 
-const SeriesBook::Writer* SeriesBook::Writers::find(channel::PeerId peer) const {
-  const auto found = ranks_.find(peer);
-  return found == ranks_.end() ? nullptr : &found->second;
+void SeriesBook::Entry::note_opened(const Reader& reader) {
+  const auto found = required.find(reader.program);
+  if (found != required.end() && reader.openers.count != not_opened) {
+    found->second.has_come = true;
+    found->second.openers.opened(reader.peer, reader.openers);
+  }
 }
 
-bool SeriesBook::Writers::writes(channel::PeerId peer) const {
-  const Writer* const found = find(peer);
-  return found != nullptr && found->state == WriterState::writes;
-}
-
-std::vector<channel::PeerId> SeriesBook::Writers::writing() const {
+std::vector<channel::PeerId> SeriesBook::Entry::reading() const {
   std::vector<channel::PeerId> peers;
-  for (const auto& [peer, writer] : ranks_) {
-    if (writer.state == WriterState::writes) {
-      peers.push_back(peer);
-    }
+  peers.reserve(readers.size());
+  for (const auto& [peer, reader] : readers) {
+    peers.push_back(peer);
   }
   return peers;
 }
 
-bool SeriesBook::Entry::may_have_failed() const {
-  const Writer* const first = announcer ? writers.find(*announcer) : nullptr;
-  const bool announcer_is_gone = first != nullptr && first->state == WriterState::gone;
-  return announcer_is_gone || writers.any(WriterState::withdrawn);
+void SeriesBook::end_if_unwritten(Entry& entry, std::uint64_t now_ns, std::vector<Change>& changes) {
+  if (entry.end_if_unwritten(now_ns)) {
+    changes.push_back({entry.record.name, entry.reading()});
+  }
 }
 
-bool SeriesBook::has_withdrawn(channel::PeerId peer, std::uint64_t creation) const {
-  const auto found = withdrawals_.find(peer);
-  return found != withdrawals_.end() && contains(found->second, creation);
+SeriesBook::Entry* SeriesBook::find_creation(const std::string& name, std::uint64_t creation) {
+  const auto found = entries_.find(name);
+  return found != entries_.end() && found->second.record.creation == creation ? &found->second : nullptr;
 }
 
-void SeriesBook::renew(Entry& entry) {
-  entry.record = {};
-  entry.description = nullptr;
-  entry.described = false;
-  entry.announcer.reset();
-  entry.writers = {};
-  for (auto& [peer, reader] : entry.readers) {
-    reader.openers = not_opened;
-  }
-  entry.former_readers.clear();
-  entry.required.clear();
-  entry.ended_ns = 0;
-}
-
-void SeriesBook::describe(Entry& entry, const SeriesRecord& record, std::shared_ptr<const std::string> description) {
-  const auto incarnation = entry.record.incarnation;
-  entry.record = record;
-  entry.record.parts.clear();
-  entry.record.incarnation = incarnation;
-  entry.record.closed = false;
-  entry.description = std::move(description);
-  if (std::exchange(entry.described, true)) {
-    return;  // once more
-  }
-  for (const auto& program : entry.record.required_readers) {
-    entry.required.emplace(program, Required{});
-  }
-  for (const auto* readers : {&entry.readers, &entry.former_readers}) {
-    for (const auto& [peer, reader] : *readers) {
-      note_opened(entry, reader);
-    }
-  }
-}
+// ---- announcing and finding
 
 Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::shared_ptr<const std::string> description,
-                                          channel::PeerId announcer,
                                           const std::function<bool(const SeriesPart&)>& lives) {
   const auto found = entries_.find(record.name);
-  // The announcer asks again, since its connection broke before it had the answer. The hub may have been started again
-  // meanwhile, and know the series from a reader.
-  const bool is_known =
-      found != entries_.end() && record.creation != 0 && found->second.record.creation == record.creation;
+  const bool is_known = found != entries_.end() && found->second.record.creation == record.creation;
+  if (found == entries_.end() && entries_.size() >= most_series) {
+    return fail(Code::limit, "series '{}': the universe has {} series already, the most that are possible", record.name,
+                most_series);
+  }
   if (found != entries_.end() && !is_known) {
-    // A rank that takes part in a new creation does not write an old series (WriterCreation::prepare). If that one has
-    // failed, its ranks may count as writers nevertheless, since their withdrawals are on their way.
-    const bool has_failed = found->second.may_have_failed();
-    for (const auto writer : found->second.writers.writing()) {
-      if (!has_failed || !has_part_of(record, writer)) {
+    const auto new_writers = writers_of(record);
+    for (const auto writer : found->second.writers) {
+      if (!new_writers.contains(writer) || creations_.has_withdrawn(writer, record.creation)) {
         return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
                     found->second.record.program, writer);
       }
     }
   }
-  if (found == entries_.end() && entries_.size() >= most_series) {
-    return fail(Code::limit, "series '{}': the universe has {} series already, the most that are possible", record.name,
-                most_series);
-  }
-  const bool again = found != entries_.end();
   auto& entry = entries_[record.name];
   if (!is_known) {
     // An old claim may be all that a hub that was started again knows of the name.
-    const auto incarnation = std::max(again ? entry.record.incarnation + 1 : 0, first_incarnation_);
-    renew(entry);
+    const auto incarnation = std::max(found != entries_.end() ? entry.record.incarnation + 1 : 0, first_incarnation_);
+    entry.renew();
     entry.record.incarnation = incarnation;
   }
-  describe(entry, record, std::move(description));
-  entry.announcer = announcer;
+  entry.describe(record, std::move(description));
   entry.ended_ns = 0;
   for (const auto& part : record.parts) {
-    const bool failed = has_withdrawn(part.writer, record.creation) || !lives(part);
-    const Writer* const known = entry.writers.find(part.writer);
-    if (known == nullptr || known->state == WriterState::writes || known->state == WriterState::gone) {
-      entry.writers.set(part.writer, failed ? WriterState::withdrawn : WriterState::writes);
+    if (creations_.has_withdrawn(part.writer, record.creation) || !lives(part)) {
+      entry.writers.erase(part.writer);
+      entry.failed = true;
+    } else {
+      entry.writers.insert(part.writer);
     }
-    entry.writers.set_incarnation(part.writer, part.writer_incarnation);
   }
   const auto announced = entry.record;
-  end_if_unwritten(entry, 0);
+  entry.end_if_unwritten(0);
   return announced;
-}
-
-void SeriesBook::note_opened(Entry& entry, const Reader& reader) {
-  const auto required = entry.required.find(reader.program);
-  if (required != entry.required.end() && reader.openers.count != not_opened) {
-    required->second.has_come = true;
-    required->second.openers.opened(reader.peer, reader.openers);
-  }
 }
 
 const SeriesBook::Stored* SeriesBook::find(const std::string& name, std::int64_t newer_than) const {
@@ -171,140 +166,119 @@ const SeriesBook::Stored* SeriesBook::find(const std::string& name, std::int64_t
   return fits ? &found->second : nullptr;
 }
 
-// ---- after a restart of the hub
+bool SeriesBook::is_awaited(const std::string& name) const {
+  const auto found = entries_.find(name);
+  return found != entries_.end() && !found->second.described && !found->second.writers.empty();
+}
+
+// ---- members that come back
 
 Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program, const SeriesClaim& claim) {
-  if (!entries_.contains(claim.name) && entries_.size() >= most_series) {
+  const bool fresh = !entries_.contains(claim.name);
+  if (fresh && entries_.size() >= most_series) {
     return fail(Code::limit, "series '{}': the universe has {} series already, the most that are possible", claim.name,
                 most_series);
   }
-  const bool fresh = !entries_.contains(claim.name);
   auto& entry = entries_[claim.name];
-  if (fresh || claim.incarnation > entry.record.incarnation) {
-    renew(entry);
+  const bool is_known = !fresh && claim.creation == entry.record.creation;
+  if (fresh || (!is_known && claim.incarnation > entry.record.incarnation)) {
+    entry.renew();
     entry.record.name = claim.name;
-    entry.record.incarnation = claim.incarnation;
-  }
-  const bool newest = claim.incarnation == entry.record.incarnation;
-  if (newest && !entry.described && claim.creation != 0) {
     entry.record.creation = claim.creation;
   }
-  if (newest && (claim.writes || claim.closed)) {
-    entry.writers.set(peer, claim.writes ? WriterState::writes : WriterState::closed);
-    entry.record.closed = entry.record.closed && !claim.writes;
+  const bool newest = claim.creation == entry.record.creation;
+  if (newest) {
+    // Two hubs may have given one creation two incarnations, if the first one has died before it answered.
+    entry.record.incarnation = std::max(entry.record.incarnation, claim.incarnation);
+    entry.closed_by_one = entry.closed_by_one || claim.closed;
+  }
+  if (newest && claim.writes) {
+    entry.add_writer(peer);
   }
   if (claim.opened > 0) {
     entry.readers[peer] = {peer, program, static_cast<int>(std::min<std::uint32_t>(claim.opened, INT32_MAX)),
                            newest ? claim.openers : OpenerRanks(not_opened)};
-    note_opened(entry, entry.readers[peer]);
+    entry.note_opened(entry.readers[peer]);
   } else if (newest && claim.openers.count != not_opened) {
     entry.former_readers[peer] = {peer, program, 0, claim.openers};
-    note_opened(entry, entry.former_readers[peer]);
+    entry.note_opened(entry.former_readers[peer]);
   }
-  return newest && !entry.described && !entry.announcer && claim.has_record;
+  return newest && !entry.described && !entry.is_void() && claim.has_record;
+}
+
+std::vector<SeriesBook::Change> SeriesBook::rejoined(channel::PeerId peer, const RejoinMessage& message,
+                                                     std::uint64_t now_ns) {
+  creations_.rejoined(peer, message);
+  std::set<std::uint64_t> written;
+  for (const auto& claim : message.series) {
+    if (claim.writes) {
+      written.insert(claim.creation);
+    }
+  }
+  std::vector<Change> changes;
+  for (auto& [name, entry] : entries_) {
+    if (creations_.has_withdrawn(peer, entry.record.creation)) {
+      entry.withdraw(peer);
+    } else if (creations_.takes_part(peer, name, entry.record.creation)) {
+      entry.add_writer(peer);
+    } else if (!written.contains(entry.record.creation)) {
+      entry.writers.erase(peer);
+    }
+    if (entry.described) {  // it may have claimed just now that it has closed the series
+      end_if_unwritten(entry, now_ns, changes);
+    }
+  }
+  return changes;
 }
 
 void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std::string> description,
                           const std::function<bool(const SeriesPart&)>& may_come, std::uint64_t now_ns) {
-  const auto found = entries_.find(record.name);
-  if (found == entries_.end() || found->second.described || found->second.record.incarnation != record.incarnation) {
+  auto* const entry = find_creation(record.name, record.creation);
+  if (entry == nullptr || entry->described) {
     return;
   }
-  auto& entry = found->second;
-  describe(entry, record, std::move(description));
+  entry->describe(record, std::move(description));
   for (const auto& part : record.parts) {
-    if (has_withdrawn(part.writer, record.creation)) {
-      entry.writers.set(part.writer, WriterState::withdrawn);
-    } else if (entry.writers.find(part.writer) == nullptr) {
-      entry.writers.set(part.writer, may_come(part) ? WriterState::writes : WriterState::gone);
-    }
-    entry.writers.set_incarnation(part.writer, part.writer_incarnation);
-  }
-  end_if_unwritten(entry, now_ns);
-}
-
-std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, std::uint16_t incarnation,
-                                                        const std::set<std::string>& written, std::uint64_t now_ns) {
-  std::vector<Change> changes;
-  for (auto& [name, entry] : entries_) {
-    const Writer* const writer = entry.writers.find(peer);
-    if (written.contains(name) || writer == nullptr) {
-      continue;
-    }
-    const bool may_not_know = entry.announcer && writer->incarnation == incarnation;
-    if (!may_not_know) {
-      entry.writers.end(peer, WriterState::gone);
-    }
-    // It may have claimed just now that it has closed the series.
-    if (entry.described && end_if_unwritten(entry, now_ns)) {
-      changes.push_back({name, readers_of(entry)});
+    if (creations_.has_withdrawn(part.writer, record.creation)) {
+      entry->writers.erase(part.writer);
+      entry->failed = true;
+    } else if (creations_.takes_part(part.writer, record.name, record.creation) || may_come(part)) {
+      entry->writers.insert(part.writer);
     }
   }
-  return changes;
+  entry->end_if_unwritten(now_ns);
 }
 
 // ---- writers and readers
 
-// If a creation has failed, there is nothing to read. The entry is kept for its incarnation: the next one will be above
-// it.
-bool SeriesBook::end_if_unwritten(Entry& entry, std::uint64_t now_ns) {
-  if (entry.writers.any(WriterState::writes)) {
-    return false;
+Status SeriesBook::creating(channel::PeerId peer, const std::string& name, std::uint64_t creation) {
+  COUPLET_TRY(creations_.begins(peer, name, creation));
+  if (auto* const entry = find_creation(name, creation); entry != nullptr) {
+    entry->add_writer(peer);
   }
-  entry.writers.forget_ranks();
-  if (entry.writers.any(WriterState::withdrawn) && !entry.writers.any(WriterState::closed)) {
-    entry.required.clear();
-    entry.record.linger_s = 0;
-    entry.description = nullptr;
-    entry.described = false;
-    return false;
-  }
-  if (std::exchange(entry.record.closed, true)) {
-    return false;
-  }
-  entry.ended_ns = now_ns;
-  return true;
+  return {};
 }
 
-Result<std::vector<SeriesBook::Change>> SeriesBook::writer_closed(channel::PeerId peer, const std::string& name,
-                                                                  std::uint64_t creation, std::uint64_t now_ns) {
-  const auto found = entries_.find(name);
-  const bool is_it = found != entries_.end() && found->second.record.creation == creation;
-  if (!is_it || !found->second.writers.end(peer, WriterState::closed)) {
-    return fail(Code::not_found, "universe rank {} does not write series '{}'", peer, name);
-  }
+std::vector<SeriesBook::Change> SeriesBook::writer_closed(channel::PeerId peer, const std::string& name,
+                                                          std::uint64_t creation, std::uint64_t now_ns) {
   std::vector<Change> changes;
-  if (end_if_unwritten(found->second, now_ns)) {
-    changes.push_back({name, readers_of(found->second)});
+  creations_.ends(peer, name, creation);
+  if (auto* const entry = find_creation(name, creation); entry != nullptr) {
+    entry->closed_by_one = true;
+    entry->writers.erase(peer);
+    end_if_unwritten(*entry, now_ns, changes);
   }
   return changes;
 }
 
-Result<std::vector<SeriesBook::Change>> SeriesBook::withdraw(channel::PeerId peer, const std::string& name,
-                                                             std::uint64_t creation, std::uint64_t now_ns) {
-  auto& withdrawals = withdrawals_[peer];
-  if (!contains(withdrawals, creation)) {
-    withdrawals.push_back(creation);
-  }
-  if (withdrawals.size() > max_withdrawals_of_a_peer) {
-    withdrawals.pop_front();
-  }
-  const auto found = entries_.find(name);
-  if (found == entries_.end() || found->second.record.creation != creation) {
-    return fail(Code::not_found, "there is no series '{}' of creation {:x}", name, creation);
-  }
-  auto& entry = found->second;
-  const Writer* const writer = entry.writers.find(peer);
-  if (writer == nullptr && entry.writers.any(WriterState::writes)) {
-    return fail(Code::not_found, "universe rank {} has no part of series '{}'", peer, name);
-  }
+std::vector<SeriesBook::Change> SeriesBook::withdraw(channel::PeerId peer, const std::string& name,
+                                                     std::uint64_t creation, std::uint64_t now_ns) {
   std::vector<Change> changes;
-  if (writer != nullptr && writer->state == WriterState::closed) {
-    return changes;
-  }
-  entry.writers.set(peer, WriterState::withdrawn);
-  if (end_if_unwritten(entry, now_ns)) {
-    changes.push_back({name, readers_of(entry)});
+  creations_.ends(peer, name, creation);
+  creations_.withdraws(peer, creation);
+  if (auto* const entry = find_creation(name, creation); entry != nullptr) {
+    entry->withdraw(peer);
+    end_if_unwritten(*entry, now_ns, changes);
   }
   return changes;
 }
@@ -323,7 +297,7 @@ std::vector<SeriesBook::Change> SeriesBook::newly_opened(const std::string& name
       }
     }
     if (news) {
-      changes.push_back({own_name, entry.writers.writing()});
+      changes.push_back({own_name, {entry.writers.begin(), entry.writers.end()}});
     }
   }
   return changes;
@@ -353,7 +327,7 @@ Status SeriesBook::reader_opened(channel::PeerId peer, const std::string& progra
   ++reader.opened;
   if (opening.incarnation == found->second.record.incarnation) {
     reader.openers = opening.openers;
-    note_opened(found->second, reader);
+    found->second.note_opened(reader);
   }
   return {};
 }
@@ -383,14 +357,15 @@ void SeriesBook::forget_reader(channel::PeerId peer) {
 
 std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std::uint64_t now_ns) {
   std::vector<Change> changes;
+  creations_.gone(peer);
   for (auto& [name, entry] : entries_) {
     entry.readers.erase(peer);
     entry.former_readers.erase(peer);
     for (auto& [program, required] : entry.required) {
       required.openers.gone(peer);
     }
-    if (entry.writers.end(peer, WriterState::gone) && end_if_unwritten(entry, now_ns)) {
-      changes.push_back({name, readers_of(entry)});
+    if (entry.writers.erase(peer) > 0) {
+      end_if_unwritten(entry, now_ns, changes);
     }
   }
   return changes;
@@ -412,7 +387,7 @@ bool SeriesBook::finished() const {
              std::none_of(entry.readers.begin(), entry.readers.end(),
                           [&](const auto& reader) { return reader.second.program == required.first; });
     };
-    return !entry.writers.any(WriterState::writes) && std::all_of(entry.required.begin(), entry.required.end(), done);
+    return entry.writers.empty() && std::all_of(entry.required.begin(), entry.required.end(), done);
   });
 }
 
@@ -426,18 +401,9 @@ std::uint64_t SeriesBook::lingers_until_ns() const {
   return until;
 }
 
-std::vector<channel::PeerId> SeriesBook::readers_of(const Entry& entry) {
-  std::vector<channel::PeerId> readers;
-  readers.reserve(entry.readers.size());
-  for (const auto& [peer, reader] : entry.readers) {
-    readers.push_back(peer);
-  }
-  return readers;
-}
-
 std::vector<channel::PeerId> SeriesBook::readers_of(const std::string& name) const {
   const auto found = entries_.find(name);
-  return found == entries_.end() ? std::vector<channel::PeerId>() : readers_of(found->second);
+  return found == entries_.end() ? std::vector<channel::PeerId>() : found->second.reading();
 }
 
 bool SeriesBook::reads(channel::PeerId peer) const {
@@ -448,7 +414,7 @@ bool SeriesBook::reads(channel::PeerId peer) const {
 std::vector<const SeriesRecord*> SeriesBook::used_by(channel::PeerId peer) const {
   std::vector<const SeriesRecord*> records;
   for (const auto& [name, entry] : entries_) {
-    if (entry.readers.contains(peer) || entry.writers.writes(peer)) {
+    if (entry.readers.contains(peer) || entry.writers.contains(peer)) {
       records.push_back(&entry.record);
     }
   }

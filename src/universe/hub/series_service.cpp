@@ -45,8 +45,7 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
     const bool is_here = info.state == PeerState::present && info.incarnation == part.writer_incarnation;
     return part.writer == asker.peer || is_here || may_come(part);
   };
-  const auto record =
-      book_.announce(*decoded, std::make_shared<const std::string>(std::move(description)), asker.peer, lives);
+  const auto record = book_.announce(*decoded, std::make_shared<const std::string>(std::move(description)), lives);
   if (!record.ok()) {
     outbox_.answer(asker.connection, request, record.status());
     return;
@@ -114,7 +113,7 @@ void SeriesService::take(const Asker& asker, const FindMessage& message) {
     AnswerMessage reply;
     reply.request = message.request;
     reply.code = Code::not_yet;
-    reply.text = doubt();
+    reply.text = doubt(message.name);
     outbox_.say(asker.connection, reply);
   } else if (auto status = waiting_.wait_for_series(key, message.name, message.newer_than); !status.ok()) {
     outbox_.answer(asker.connection, message.request, status);
@@ -123,7 +122,10 @@ void SeriesService::take(const Asker& asker, const FindMessage& message) {
 
 // A hub that was started again learns of a series from those that write or read it. Returns why it may not know of one
 // yet, or an empty text.
-std::string SeriesService::doubt() const {
+std::string SeriesService::doubt(const std::string& name) const {
+  if (book_.is_awaited(name)) {
+    return "the hub, which was started again, waits for its description";
+  }
   for (const auto& program : seats_.programs()) {
     const auto found =
         std::find_if(program.seats.begin(), program.seats.end(), [](const Seat& seat) { return seat.awaited; });
@@ -170,21 +172,20 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
                    fail(Code::state, "series '{}': this process is not a rank of the universe", message.name));
     return;
   }
-  const auto take_changes = [this](const Result<std::vector<SeriesBook::Change>>& changes) {
-    if (changes.ok()) {
-      tell(*changes);
-    }
-    return changes.status();
-  };
   const char* event = "closed";
   Status status;
   switch (message.note) {
     case SeriesNote::writer_closed:
-      status = take_changes(book_.writer_closed(asker.peer, message.name, message.creation, now_ns));
+      tell(book_.writer_closed(asker.peer, message.name, message.creation, now_ns));
       break;
     case SeriesNote::withdrawn:
       event = "withdrawn";
-      status = take_changes(book_.withdraw(asker.peer, message.name, message.creation, now_ns));
+      tell(book_.withdraw(asker.peer, message.name, message.creation, now_ns));
+      break;
+    case SeriesNote::creating:
+      event = nullptr;
+      status = book_.creating(asker.peer, message.name, message.creation);
+      tell({{message.name, {asker.peer}}});  // other ranks may have brought news of it
       break;
     case SeriesNote::reader_opened:
       event = "opened";
@@ -195,17 +196,6 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
     case SeriesNote::reader_closed:
       status = book_.reader_closed(asker.peer, message.name);
       break;
-    case SeriesNote::writing: {  // as if it had claimed that when it came back to this hub
-      event = nullptr;
-      SeriesClaim claim;
-      claim.name = message.name;
-      claim.incarnation = message.incarnation;
-      claim.creation = message.creation;
-      claim.writes = true;
-      status = book_.claim(asker.peer, seats_.program(asker.place.program).spec.name, claim).status();
-      tell({{message.name, {asker.peer}}});
-      break;
-    }
   }
   if (status.ok() && event != nullptr) {
     note(event, asker, message.name, 0);
@@ -249,22 +239,18 @@ void SeriesService::relay_came(std::uint16_t node, channel::PeerId relay) {
   }
 }
 
-// ---- after a restart of the hub
+// ---- members that come back
 
-Status SeriesService::claim(const Asker& asker, const std::vector<SeriesClaim>& claims, std::uint64_t now_ns) {
-  std::set<std::string> written;
+Status SeriesService::claim(const Asker& asker, const RejoinMessage& message, std::uint64_t now_ns) {
   book_.forget_reader(asker.peer);
-  for (const auto& claim : claims) {
+  for (const auto& claim : message.series) {
     const auto program = asker.place.relay ? std::string() : seats_.program(asker.place.program).spec.name;
     COUPLET_TRY_VALUE(const auto recall, book_.claim(asker.peer, program, claim));
-    if (claim.writes) {
-      written.insert(claim.name);
-    }
     if (recall) {
       outbox_.say(asker.connection, RecallMessage{claim.name, claim.incarnation});
     }
   }
-  tell(book_.claimed_all(asker.peer, seats_.find(asker.peer)->info.incarnation, written, now_ns));
+  tell(book_.rejoined(asker.peer, message, now_ns));
   tell_opened({});
   return {};
 }

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -42,8 +41,8 @@ class SeriesService {
   void take(const Asker& asker, const RelayOfMessage& message);
   void take(const Asker& asker, const CancelMessage& message) { waiting_.cancel({asker.connection, message.request}); }
 
-  // Takes what a member of an earlier hub writes and reads, and asks it for the descriptions that are missing.
-  Status claim(const Asker& asker, const std::vector<SeriesClaim>& claims, std::uint64_t now_ns);
+  // Takes what a member that has come back does with series, and asks it for the descriptions that are missing.
+  Status claim(const Asker& asker, const RejoinMessage& message, std::uint64_t now_ns);
   // Takes a description that was asked for. Returns protocol if the bytes are not a description.
   Status take(const Asker& asker, const RecordMessage& message, std::uint64_t now_ns);
 
@@ -66,7 +65,7 @@ class SeriesService {
   Status check(const Asker& asker, const SeriesRecord& record) const;
   void announced(const Asker& asker, RequestId request, std::string description);
   void found(const WaitingRequests::Key& key, const SeriesBook::Stored& stored, std::uint64_t offset);
-  [[nodiscard]] std::string doubt() const;
+  [[nodiscard]] std::string doubt(const std::string& name) const;
   // Is the process that has made this part not here, and awaited, as far as the hub knows?
   [[nodiscard]] bool may_come(const SeriesPart& part) const;
   void note_gone_programs();

@@ -37,6 +37,8 @@ inline std::vector<MemberMessage> member_messages() {
   rejoin.programs = programs;
   rejoin.exceptions = runs;
   rejoin.series = {{"eta", 4, true, 2, some_ranks(), true}, {"old", 2, false, 0, not_opened, true, true, 6}};
+  rejoin.pending = {{"next", 7}};
+  rejoin.withdrawn = {8, 9};
   return {JoinMessage{false, "ocean", 1, 2, 60, "n03"},
           NodeMessage{"key", 3},
           PresentMessage{contact},

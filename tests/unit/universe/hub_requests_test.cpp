@@ -18,12 +18,6 @@ class SharedRequests : public ::testing::Test {
     message.text = "said once";
     requests_.answered(message);
   }
-  RequestId withdraw(std::uint64_t creation) {
-    const auto request = requests_.next();
-    requests_.send_until_answered(
-        request, NoteMessage{.request = request, .note = SeriesNote::withdrawn, .name = "sky", .creation = creation});
-    return request;
-  }
   std::vector<MemberMessage> sent_;
   HubRequests requests_{[this](const MemberMessage& message) { sent_.push_back(message); }};
 };
@@ -81,44 +75,6 @@ TEST_F(SharedRequests, AQuestionWithoutAKeyIsNotShared) {
   const auto first = ask("");
   EXPECT_NE(ask(""), first);
   EXPECT_FALSE(requests_.keep(first));
-}
-
-// A hub that was away has to hear it, too, and one that was started again.
-TEST_F(SharedRequests, WhatNobodyAwaitsIsSentAgainUntilItIsAnswered) {
-  const auto request = withdraw(7);
-  requests_.ask_again(false);
-  ASSERT_EQ(sent_.size(), 2U);
-  EXPECT_EQ(std::get<NoteMessage>(sent_[1]).creation, 7U);
-  EXPECT_TRUE(requests_.is_open(request));
-  answer(request);
-  EXPECT_FALSE(requests_.is_open(request));
-  requests_.ask_again(false);
-  ASSERT_EQ(sent_.size(), 2U) << "the same hub knows it";
-  requests_.ask_again(true);
-  ASSERT_EQ(sent_.size(), 3U) << "a new hub does not know it";
-  EXPECT_EQ(std::get<NoteMessage>(sent_[2]).creation, 7U);
-  answer(request);
-  EXPECT_FALSE(requests_.is_open(request));
-}
-
-// Fault: a hub that was started again took a series that had been closed long ago for one that is written.
-TEST_F(SharedRequests, OfWhatIsAnsweredOnlyWithdrawalsAreSaidToANewHub) {
-  const auto request = requests_.next();
-  requests_.send_until_answered(
-      request, NoteMessage{.request = request, .note = SeriesNote::writer_closed, .name = "sky", .creation = 7});
-  answer(request);
-  sent_.clear();
-  requests_.ask_again(true);
-  EXPECT_TRUE(sent_.empty());
-}
-
-// Fault: a program that tried again and again while the hub was away kept all of them.
-TEST_F(SharedRequests, OnlyTheLastOnesThatNobodyAwaitsAreKept) {
-  for (std::uint64_t creation = 1; creation <= 70; ++creation) static_cast<void>(withdraw(creation));
-  sent_.clear();
-  requests_.ask_again(true);
-  ASSERT_EQ(sent_.size(), 64U);
-  EXPECT_EQ(std::get<NoteMessage>(sent_.front()).creation, 7U);
 }
 
 }  // namespace

@@ -38,7 +38,9 @@ class ComputingMember : public HubServerTest {
     return joined.ok() ? std::move(*joined) : nullptr;
   }
   bool announce() {
-    const auto announced = nowcast_->registry().announce(record_of(*nowcast_, "eta"), os::deadline_after(20));
+    auto record = record_of(*nowcast_, "eta");
+    record.creation = ++creation_;
+    const auto announced = nowcast_->registry().announce(record, os::deadline_after(20));
     EXPECT_TRUE(announced.ok()) << announced.status().text();
     incarnation_ = announced.ok() ? static_cast<std::int64_t>(announced->incarnation) : -1;
     return announced.ok();
@@ -70,6 +72,7 @@ class ComputingMember : public HubServerTest {
   std::unique_ptr<Membership> ocean_;
   std::unique_ptr<Membership> nowcast_;
   std::unique_ptr<Membership> other_;
+  std::uint64_t creation_ = 0;
   std::int64_t incarnation_ = -1;
 };
 

@@ -4,12 +4,13 @@
 namespace couplet::universe {
 namespace {
 
-SeriesRecord record_of(channel::PeerId writer) {
+SeriesRecord record_of(channel::PeerId writer, std::uint64_t creation) {
   SeriesRecord record;
   record.name = "eta";
   record.program = "nowcast";
   record.fields = {{"", COUPLET_DOUBLE, {4}}};
   record.slots = 2;
+  record.creation = creation;
   SeriesPart part;
   part.writer = writer;
   part.boxes = {{{1, {0}, {4}}}};
@@ -22,17 +23,18 @@ class HubStateBehind : public ::testing::Test {
  protected:
   HubStateBehind() : ocean_(world_.join("ocean", 0, 1)), nowcast_(world_.join("nowcast", 0, 1)) {
     other_ = world_.join("other", 0, 1);
-    world_.announce(nowcast_, 1, record_of(1));
+    world_.announce(nowcast_, 1, record_of(1, creation_));
     world_.send(ocean_, NoteMessage{1, SeriesNote::reader_opened, "eta"});
   }
   void change() {
-    world_.send(nowcast_, NoteMessage{2, SeriesNote::writer_closed, "eta"});
-    world_.announce(nowcast_, 3, record_of(1));
+    world_.send(nowcast_, NoteMessage{2, SeriesNote::writer_closed, "eta", {}, 0, creation_});
+    world_.announce(nowcast_, 3, record_of(1, ++creation_));
   }
   HubWorld world_{"ocean:1,nowcast:1,other:1"};
   ConnectionId ocean_;
   ConnectionId nowcast_;
   ConnectionId other_;
+  std::uint64_t creation_ = 7;
 };
 
 TEST_F(HubStateBehind, ItIsToldNoChangesAndThenTheState) {

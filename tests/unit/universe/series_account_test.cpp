@@ -66,10 +66,48 @@ TEST(SeriesAccount, WhatIsInUseIsToldFirstAndWhatIsNotIsForgottenWhenThereIsMuch
 TEST(SeriesAccount, AFailedCreationEndsNoOther) {
   SeriesAccount account;
   account.writes("eta", 3, 9, nullptr);
-  account.withdrawn("eta", 8);
+  account.withdraws("eta", 8);
   EXPECT_TRUE(account.is_written("eta"));
-  account.withdrawn("eta", 9);
+  account.withdraws("eta", 9);
   EXPECT_FALSE(account.is_written("eta"));
+}
+
+TEST(SeriesAccount, ACreationIsPendingUntilItsEndIsKnown) {
+  SeriesAccount account;
+  ASSERT_TRUE(account.creates("eta", 7).ok());
+  EXPECT_EQ(account.creates("eta", 8).code(), Code::exists) << "of another thread";
+  account.creates_no_longer("eta", 8);
+  ASSERT_EQ(account.pending().size(), 1U);
+  EXPECT_EQ(account.pending().front().creation, 7U);
+  account.writes("eta", 0, 7, nullptr);
+  EXPECT_TRUE(account.pending().empty());
+  EXPECT_EQ(account.creates("eta", 9).code(), Code::exists) << "it is written";
+  account.closed_writer("eta");
+  ASSERT_TRUE(account.creates("eta", 9).ok());
+  account.withdraws("eta", 9);
+  EXPECT_TRUE(account.pending().empty());
+  EXPECT_EQ(account.withdrawn(), std::vector<std::uint64_t>{9});
+  for (std::uint64_t creation = 10; creation < 10 + max_withdrawals; ++creation) account.withdraws("eta", creation);
+  EXPECT_EQ(account.withdrawn().size(), max_withdrawals);
+  EXPECT_EQ(account.withdrawn().front(), 10U);
+}
+
+TEST(SeriesAccount, CreationsAreLimited) {
+  SeriesAccount account;
+  for (std::uint64_t number = 0; number < max_pending_creations; ++number) {
+    ASSERT_TRUE(account.creates("series " + std::to_string(number), number + 1).ok());
+  }
+  EXPECT_EQ(account.creates("one more", 100).code(), Code::limit);
+}
+
+// Fault: a reader that had found a series, and never opened it, described it to a new hub after its creation had
+// failed: all others found it.
+TEST(SeriesAccount, WhatWasOnlyFoundIsNotDescribed) {
+  SeriesAccount account;
+  account.found("eta", 3, 7, text);
+  EXPECT_FALSE(account.claims().front().has_record);
+  account.opened("eta", 3, OpenerRanks(1));
+  EXPECT_TRUE(account.claims().front().has_record);
 }
 
 }  // namespace
