@@ -105,7 +105,7 @@ bool ShmTransport::answer(std::uint32_t peer, Waiting& waiting, std::uint64_t no
   }
   const auto target = shm_peer(*address);
   if (!target.ok()) {
-    return true;  // it knocked at a page that the universe does not know as its neighbour's
+    return false;  // it is here, and what is known of it is of an incarnation that was elsewhere, or of no known node
   }
   if (waiting.no_ring_as == address->party) {
     return false;  // nothing new is known

@@ -218,6 +218,24 @@ TEST_P(Connecting, APeerThatIsNotKnownYetIsTakenOnceItIs) {
   EXPECT_TRUE(both.carries(*both.first().connections[0].lane, *both.second().connections[0].lane, 7));
 }
 
+// Fault (simulator, seed 50112786): a peer that was lost, and of which no node was known, came back and dialed before
+// that was known. It believed that it was connected, and nothing that it sent arrived.
+TEST_P(Connecting, APeerOfWhichOldThingsAreKnownIsTakenOnceMoreIs) {
+  TwoProcesses both(GetParam());
+  SKIP_IF_ALONE(both);
+  Address old = both.second().address();
+  old.party.incarnation = 0;
+  old.on_other_node = true;
+  both.first().knows(old);
+  both.second().dial(both.first().address());
+  int looks = 0;
+  ASSERT_TRUE(both.until([&] { return ++looks >= 20; }));
+  both.first().knows(both.second().address());
+  ASSERT_TRUE(both.until([&] { return both.second().settled() && !both.first().connections.empty(); }));
+  EXPECT_TRUE(both.second().refusal().ok()) << both.second().refusal().text();
+  EXPECT_TRUE(both.carries(*both.second().connections[0].lane, *both.first().connections[0].lane, 7));
+}
+
 // Before, each process that had the secret could present itself as any other one.
 TEST_P(Connecting, AnImpostorIsRefused) {
   TwoProcesses both(GetParam());
