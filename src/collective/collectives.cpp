@@ -396,7 +396,8 @@ void Collectives::tick(std::uint64_t now_ns) {
     if (may_be_absent) session.watch_awaited(call.number);
     // A member may just have returned: what the hub says of it has been read since the last time.
     if (failure.ok() && may_be_absent && call.moved_ns != 0) failure = session.absent_member(call.number);
-    // A member creates the group again when its call has failed. The reason may come here later than that.
+    // A member creates the group again when its call has failed. The reason may come here later than that, over another
+    // connection (take_notices).
     const bool is_stuck = call.moved_ns != 0 && now_ns - call.moved_ns >= inquiry_after_ns;
     if (failure.ok() && is_stuck && (is_first || call.stage == CallStage::running)) {
       failure = session.created_again(call.number, call.partners());
@@ -426,6 +427,9 @@ bool Collectives::take_notices(KnownGroup& known) {
   for (int taken = 0; taken < max_notices_at_once && known.session.take_notice(news); ++taken) {
     any = true;
     if (news.inquiry) inquired(known, *news.inquiry, news.source);
+    if (news.is_ahead) {
+      for (Call* const call : calls_.active()) call->moved_ns = call->known == &known ? 0 : call->moved_ns;
+    }
     if (!news.revoked) continue;
     for (Call* const call : calls_.active()) {
       if (call->known == &known && call->number == *news.revoked && call->open())

@@ -1,6 +1,7 @@
 #include "collective/session.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace couplet::collective {
 namespace {
@@ -100,17 +101,18 @@ bool Session::take_notice(News& news) {
 
 // A member in which a call has failed goes on when the group is created again, and not by itself in a later creation.
 // Before its first call it may: what failed in its creation was a call of members that have left that creation since.
-void Session::note_creation(std::uint64_t creation, std::int32_t source) {
-  creations_[static_cast<std::size_t>(source)] = creation;
+void Session::note_creation(std::uint64_t creation, News& news) {
+  const std::uint64_t before = std::exchange(creations_[static_cast<std::size_t>(news.source)], creation);
+  news.is_ahead = before <= meeting_.creation() && creation > meeting_.creation();
   heard_ = std::max(heard_, creation);
   const auto early = failures_.lower_bound({meeting_.creation(), 0});
   const bool is_clean =
       !has_failed_ && (next_call_ == 0 || early == failures_.end() || early->first.first != meeting_.creation());
-  if (is_clean) meeting_.adopt(creation, source);
+  if (is_clean) meeting_.adopt(creation, news.source);
 }
 
 void Session::work_off(const wire::CollectiveNotice& notice, News& news) {
-  note_creation(notice.creation, news.source);
+  note_creation(notice.creation, news);
   switch (notice.kind) {
     case wire::NoticeKind::creation:
       break;

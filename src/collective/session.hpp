@@ -39,6 +39,7 @@ class Session {
     bool is_told = true;                            // the others know it already
     std::optional<wire::CollectiveNotice> inquiry;  // a member waits in a call
     std::int32_t source = -1;
+    bool is_ahead = false;  // the source has created the group again, and was not known to have done so
   };
 
   // A call that has failed before this member begins it.
@@ -102,7 +103,7 @@ class Session {
 
   void note_losses();
   [[nodiscard]] Status lost(std::int32_t rank) const;
-  void note_creation(std::uint64_t creation, std::int32_t source);
+  void note_creation(std::uint64_t creation, News& news);
   void revoked(const wire::CollectiveNotice& notice, std::int32_t source, News& news);
   void work_off(const wire::CollectiveNotice& notice, News& news);
   [[nodiscard]] wire::CollectiveNotice notice(wire::NoticeKind kind, std::uint64_t call) const;
