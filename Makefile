@@ -88,7 +88,7 @@ chaos:         ## real processes under seeded faults, and a checker of their his
 sim:           ## whole universes on a simulated kernel, one for each seed, and a checker of what they saw; SEEDS=10000, SEED=n
 	@tools/bootstrap test
 	@tools/build release world
-	@build/release/tests/play-worlds $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),10000))
+	@build/release/tests/play-worlds $(if $(SEED),--seed $(SEED),--first 50000000 --seeds $(or $(SEEDS),10000))
 
 sim-mutants:   ## does the simulator find old faults? builds it with each of tests/world/mutants, and plays seeds
 	@tools/bootstrap test

@@ -41,7 +41,7 @@ COUPLET_API void couplet_series_create_options_init(couplet_series_create_option
  * writes the box [start, stop). The box may be empty. start and stop may both be NULL if there is one writer rank:
  * the whole array.
  * Collective over the writers. options may be NULL.
- * COUPLET_ERROR_EXISTS: another live program writes a series of this name.
+ * COUPLET_ERROR_EXISTS: another live program writes a series of this name, or this process writes or creates it.
  * COUPLET_ERROR_SHAPE: a box is outside the array, or overlaps with that of another rank.
  * COUPLET_ERROR_MISMATCH: the ranks do not agree on the array or the options.
  * COUPLET_ERROR_LIMIT: too many dimensions, fields, boxes or required readers.
@@ -229,7 +229,7 @@ typedef struct couplet_series_batch {
   const int64_t* steps;                    /* count step numbers */
   const uint64_t* ordinals;                /* count ordinals */
   uint64_t lost;                           /* steps that were lost since the last read */
-  uint64_t incarnation;                    /* which start of the writer this is: 0, 1, ... */
+  uint64_t incarnation;                    /* grows each time the series was created again */
   const uint8_t* torn;                     /* count marks, 1: the step was replaced while it was copied */
   const double* times;                     /* count physical times, NaN if the writer gave none */
   const couplet_series_field_data* fields; /* the steps of each field that is read */

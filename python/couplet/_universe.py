@@ -299,8 +299,8 @@ class Universe(Closing):
         Raises
         ------
         ExistsError, ShapeError, MismatchError
-            Another live program writes a series of this name; a box is outside the array, or overlaps with another;
-            the ranks do not agree.
+            Another live program writes a series of this name, or this process writes or creates it; a box is outside
+            the array, or overlaps with another; the ranks do not agree.
         LimitError, NoSpaceError
             There are too many fields, boxes or required readers, or the slots do not fit into shared memory.
         """

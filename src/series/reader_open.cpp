@@ -143,6 +143,10 @@ Result<std::uint64_t> Reader::attach_to_newest(std::int64_t newer_than, From fro
     }
     former_launch = !record->parts.empty() && parse_place(record->parts.front().file).has_value();
     newer_than = static_cast<std::int64_t>(record->incarnation);
+    if (again && record->creation == attachment_->record().creation) {
+      incarnation_ = record->incarnation;  // the same series: a hub that was started again counts it anew
+      continue;
+    }
     const std::uint64_t attach_ns = again ? deadline_ns : std::max(deadline_ns, os::now_ns() + attach_patience_ns);
     const std::uint64_t told_ns = again ? agreement_ns : later(attach_ns, agreement_grace_ns);
     const auto attached = attach(std::move(record).value(), from, attach_ns, told_ns);

@@ -262,7 +262,8 @@ class WriterCreation {
     COUPLET_TRY(exchange());
     Status made = environment_.registry().creating(record_.name, record_.creation);
     made = made.ok() ? make_file() : made;
-    announcement_.stage = Stage::agreeing;
+    // A rank that has failed by itself knows that the first one will not announce the series.
+    announcement_.stage = made.ok() ? Stage::agreeing : Stage::before;
     Status status = agree_on_status(team_, made, making_series, deadline_ns_);
     if (status.ok()) {
       announcement_.stage = Stage::announcing;
@@ -519,21 +520,27 @@ class WriterCreation {
   }
 
   // If the series may have been announced, readers that have found it are told that it has ended, and the hub that this
-  // rank does not write it: the name must not stay taken by a series without writers.
+  // rank does not write it: the name must not stay taken by a series without writers. That the name is taken does not
+  // say that this series was never announced, since the announcement may have been repeated to another hub. But nobody
+  // waits for that name, so the hub's answer is not awaited, and memory in the window is given back.
   void end_failed(const Status& why) {
-    if (!may_be_announced(why.code())) {
+    if (!may_be_announced()) {
       environment_.registry().created(record_.name, record_.creation, std::nullopt);
       return give_back();
     }
-    tell_readers();
+    const bool is_taken = why.code() == Code::exists;
+    if (!is_taken || window_ == nullptr) {
+      tell_readers();
+    }
     give_back();
-    environment_.registry().withdraw(record_.name, record_.creation, os::deadline_after(withdraw_s));
+    environment_.registry().withdraw(record_.name, record_.creation,
+                                     is_taken ? universe::unanswered : os::deadline_after(withdraw_s));
   }
 
   // What is in a window is announced once all ranks have told their places.
-  [[nodiscard]] bool may_be_announced(Code why) const {
-    const bool agreed = announcement_.stage == Stage::announcing;
-    return agreed ? why != Code::exists : announcement_.stage == Stage::agreeing && window_ == nullptr;
+  [[nodiscard]] bool may_be_announced() const {
+    const bool agreeing = announcement_.stage == Stage::agreeing && window_ == nullptr;
+    return agreeing || announcement_.stage == Stage::announcing;
   }
 
   void note_incarnation(const std::string& number) {

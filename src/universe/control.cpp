@@ -135,7 +135,6 @@ void fields(auto& visit, Is<NoteMessage> auto& message) {
   visit.choice("note", message.note, SeriesNote::creating);
   visit.text("name", message.name, max_series_name);
   openers(visit, message.openers, 0);
-  visit.number("incarnation", message.incarnation);
   visit.number("creation", message.creation);
 }
 

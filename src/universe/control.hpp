@@ -117,9 +117,8 @@ struct NoteMessage {
   RequestId request = 0;
   SeriesNote note = SeriesNote::writer_closed;
   std::string name;
-  OpenerRanks openers;            // reader_opened: see SeriesRegistry::reader_opened
-  std::uint64_t incarnation = 0;  // reader_opened: the incarnation that was opened
-  std::uint64_t creation = 0;     // all but those of readers: SeriesRecord::creation
+  OpenerRanks openers;         // reader_opened: see SeriesRegistry::reader_opened
+  std::uint64_t creation = 0;  // all but reader_closed: SeriesRecord::creation
 };
 struct RelayOfMessage {
   RequestId request = 0;
@@ -136,7 +135,8 @@ struct ContactsOfMessage {
 };
 // How many of a rank's last withdrawals are remembered, by itself and by the hub.
 inline constexpr std::size_t max_withdrawals = 64;
-inline constexpr std::size_t max_pending_creations = 64;  // in which one rank takes part
+// In how many creations one rank may take part at a time.
+inline constexpr std::size_t max_pending_creations = 64;
 // The number in SeriesClaim::openers if the member has not opened this incarnation.
 inline constexpr std::int32_t not_opened = -1;
 // Whether a member writes or reads a series, as it tells the hub when it comes back.

@@ -371,7 +371,7 @@ Status Member::heard(CallBackMessage& message) {
 }
 
 // Sends a message to the hub. The first message on a connection is that of introduce(): what is said before it, or
-// while the hub is away, is dropped, and requests are sent again when the hub is back.
+// while there is no connection, is dropped, and requests are sent again when the hub is back.
 void Member::say(const MemberMessage& message) {
   if (connection_ != nullptr && introduced_) {
     connection_->send(control_message, std::make_shared<const std::string>(encode(message)));

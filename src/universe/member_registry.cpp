@@ -110,11 +110,12 @@ Result<SeriesRecord> Member::announce(const SeriesRecord& record, std::uint64_t 
   return announced;
 }
 
-// What this process has said when it came back may reach the hub after another rank's announcement. So it says this
-// behind it. While `rejoin` has not been said, nothing is sent here, and `rejoin` says it.
+// If this process is just coming back, the hub may read its `rejoin`, which does not name this creation, after the
+// first rank's announcement. So it is said behind `rejoin`. If `rejoin` has not been sent, this message is dropped, and
+// `rejoin` names the creation.
 Status Member::creating(const std::string& name, std::uint64_t creation) {
   COUPLET_TRY(account_.creates(name, creation));
-  if (!hub_status_.ok() || redial_.has_reached()) {
+  if (!hub_status_.ok()) {
     say(NoteMessage{.request = requests_.next(), .note = SeriesNote::creating, .name = name, .creation = creation});
   }
   return {};
@@ -191,9 +192,10 @@ Status Member::note_series(NoteMessage note, std::uint64_t deadline_ns) {
     say(note);
     return {};
   }
-  // The account says it already. If this connection breaks, the next `rejoin` says it; if a `rejoin` that does not say
-  // it is under way, this follows it.
-  if (!hub_status_.ok() && (note.note == SeriesNote::writer_closed || note.note == SeriesNote::withdrawn)) {
+  // The account says already what a writer has done. If this connection breaks, the next `rejoin` says it; if a
+  // `rejoin` that does not say it is under way, this follows it. Saying it twice changes nothing.
+  const bool is_noted = note.note == SeriesNote::writer_closed || note.note == SeriesNote::withdrawn;
+  if (is_noted && !hub_status_.ok()) {
     note.request = requests_.next();
     say(note);
   }
@@ -221,8 +223,9 @@ void Member::withdraw(const std::string& name, std::uint64_t creation, std::uint
 
 Status Member::reader_opened(const std::string& name, std::uint64_t incarnation, const OpenerRanks& openers,
                              std::uint64_t deadline_ns) {
-  COUPLET_TRY(note_series(
-      {.note = SeriesNote::reader_opened, .name = name, .openers = openers, .incarnation = incarnation}, deadline_ns));
+  const auto creation = account_.creation_of(name, incarnation);
+  COUPLET_TRY(note_series({.note = SeriesNote::reader_opened, .name = name, .openers = openers, .creation = creation},
+                          deadline_ns));
   account_.opened(name, incarnation, openers);
   return {};
 }
@@ -232,6 +235,9 @@ Status Member::reader_closed(const std::string& name, std::uint64_t deadline_ns)
     say(CancelMessage{request});
   }
   auto status = note_series({.note = SeriesNote::reader_closed, .name = name}, deadline_ns);
+  if (!status.ok() && !hub_status_.ok()) {  // a `rejoin` under way says that it is open; the request is not sent again
+    say(NoteMessage{.request = requests_.next(), .note = SeriesNote::reader_closed, .name = name});
+  }
   account_.closed_reader(name);
   return status;
 }

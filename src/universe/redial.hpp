@@ -42,12 +42,7 @@ class Redial {
     return now_ns > looked_ns_ && now_ns - looked_ns_ >= 2 * max_redial_pause_ns;
   }
   // The connection was made again.
-  void reached() noexcept {
-    pause_ns_ = min_redial_pause_ns;
-    has_reached_ = true;
-  }
-  // Was the connection made again at any time?
-  [[nodiscard]] bool has_reached() const noexcept { return has_reached_; }
+  void reached() noexcept { pause_ns_ = min_redial_pause_ns; }
 
  private:
   std::uint64_t random() noexcept {  // xorshift
@@ -61,7 +56,6 @@ class Redial {
   std::uint64_t next_ns_ = 0;
   std::uint64_t looked_ns_ = 0;
   std::uint64_t called_ns_ = 0;
-  bool has_reached_ = false;
 };
 
 }  // namespace couplet::universe

@@ -84,10 +84,10 @@ class SeriesRegistry {
   virtual void learned(const SeriesRecord& /*record*/, const std::string& /*description*/) {}
   // Notes that this rank takes part in that creation, until created() or withdraw() ends it. Called before the first
   // rank may announce it. Does not wait for the hub. Returns exists if this process writes that name, or creates it
-  // already.
+  // already, and limit if it takes part in too many creations.
   virtual Status creating(const std::string& /*name*/, std::uint64_t /*creation*/) { return {}; }
-  // Notes that the creation has succeeded, and that this rank writes that incarnation from now on; or, without one,
-  // that it has failed before it may have been announced, or since the name is taken. Does not ask the hub.
+  // Notes that the creation has succeeded, and that this rank writes that incarnation from now on. Without an
+  // incarnation: it has failed before anybody could announce it. Does not ask the hub.
   virtual void created(const std::string& /*name*/, std::uint64_t /*creation*/,
                        std::optional<std::uint64_t> /*incarnation*/) {}
   // Tells the hub that a writer rank has closed the series (or, below, that a reader rank has opened or closed it).
@@ -102,7 +102,8 @@ class SeriesRegistry {
   // Says that this rank does not write the series of that creation, which has failed here after its first rank may have
   // announced it. Whether it was announced, or will be, need not be known. If no rank writes the series any longer, its
   // name is free, and readers find it only if a rank has closed it. Waits until the hub has taken that, at most until
-  // the deadline. A hub that is away is told when it is back, and one that is started again as well.
+  // the deadline (unanswered: does not wait). A hub that is away is told when it is back, and one that is started again
+  // as well.
   virtual void withdraw(const std::string& name, std::uint64_t creation, std::uint64_t deadline_ns) = 0;
   virtual Status reader_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
   // What the hub has told since about a series that this process writes or has open: its newest incarnation (-1:

@@ -1,6 +1,6 @@
 // What this member does with series, as it tells the hub when it comes back: which series it writes, reads and creates,
-// from which creations it has withdrawn, and the descriptions that it can give. What has changed is noted here before a
-// message says it: if the connection breaks, the next `rejoin` says it. Pure; a part of Member.
+// from which creations it has withdrawn, and the descriptions that it can give. That it begins, closes or withdraws is
+// noted here before a message says it: if the connection breaks, the next `rejoin` says it. Pure; a part of Member.
 // Tests: tests/unit/universe/series_account_test.cpp, tests/universe/test_hub_returns.py.
 #pragma once
 
@@ -37,7 +37,7 @@ class SeriesAccount {
     pending_.emplace(name, creation);
     return {};
   }
-  // The creation ended before anybody could know of it.
+  // The creation has ended.
   void creates_no_longer(const std::string& name, std::uint64_t creation) {
     if (const auto found = pending_.find(name); found != pending_.end() && found->second == creation) {
       pending_.erase(found);
@@ -45,12 +45,16 @@ class SeriesAccount {
   }
   void writes(const std::string& name, std::uint64_t incarnation, std::uint64_t creation, Description description) {
     creates_no_longer(name, creation);
-    auto& entry = renew(name, incarnation);
+    auto& entry = renew(name, incarnation, creation);
     entry.claim.writes = entry.has_written = true;
-    entry.claim.creation = creation;
     if (description != nullptr) {
       entry.description = std::move(description);
     }
+  }
+  // Returns SeriesRecord::creation of the incarnation that this member has found, or 0.
+  [[nodiscard]] std::uint64_t creation_of(const std::string& name, std::uint64_t incarnation) const {
+    const auto found = entries_.find(name);
+    return found != entries_.end() && found->second.claim.incarnation == incarnation ? found->second.claim.creation : 0;
   }
   // Returns SeriesRecord::creation of what this member writes, or 0.
   [[nodiscard]] std::uint64_t creation(const std::string& name) const {
@@ -63,8 +67,7 @@ class SeriesAccount {
   }
   // Notes which incarnation was found. The next opened() means this one.
   void found(const std::string& name, std::uint64_t incarnation, std::uint64_t creation, Description description) {
-    auto& entry = renew(name, incarnation);
-    entry.claim.creation = creation;
+    auto& entry = renew(name, incarnation, creation);
     if (entry.description == nullptr && description->size() <= max_kept_description_bytes) {
       entry.description = std::move(description);
     }
@@ -125,6 +128,7 @@ class SeriesAccount {
   }
   [[nodiscard]] std::vector<PendingCreation> pending() const {
     std::vector<PendingCreation> pending;
+    pending.reserve(pending_.size());
     for (const auto& [name, creation] : pending_) {
       pending.push_back({name, creation});
     }
@@ -146,10 +150,12 @@ class SeriesAccount {
   };
   using Entries = std::map<std::string, Entry>;
 
-  Entry& renew(const std::string& name, std::uint64_t incarnation) {
+  // A hub that was started again may give a creation another incarnation.
+  Entry& renew(const std::string& name, std::uint64_t incarnation, std::uint64_t creation) {
     auto& entry = entries_[name];
-    if (entry.claim.incarnation != incarnation) {
-      entry.claim.incarnation = incarnation;
+    entry.claim.incarnation = incarnation;
+    if (entry.claim.creation != creation) {
+      entry.claim.creation = creation;
       entry.claim.writes = entry.has_written = false;
       entry.claim.openers = not_opened;
       entry.description = nullptr;

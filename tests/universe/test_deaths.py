@@ -237,3 +237,31 @@ def test_a_name_is_free_if_the_first_rank_dies_after_it_has_announced_the_series
     for guest in (*oceans, sky):
         guest.leave()
     assert world.hub.wait(WATCHDOG_S) == 0, "it ends with the universe"
+
+
+def test_a_process_creates_no_series_that_it_writes(make_world: MakeWorld, tmp_path: Path) -> None:
+    """The hub is not asked, and not told that the creation has failed, since nobody can have announced it."""
+    events = tmp_path / "events"
+    world = make_world("ocean:2", "--events", str(events))
+    assert world.hub is not None
+    oceans = [Guest(world, "ocean", rank, 2) for rank in range(2)]
+    for ocean in oceans:
+        ocean.ready()
+
+    def both(code: str) -> list[str]:
+        for rank, ocean in enumerate(oceans):
+            ocean.say(code.format(box=f"[({2 * rank}, {2 * rank + 2})]"))
+        return [ocean.hear() for ocean in oceans]
+
+    create = "series = universe.create_series('eta', (4,), box={box}, slots=4)"
+    for _ in range(2):
+        assert all(answer.startswith("is ") for answer in both(create))
+        for answer in both(create):
+            assert answer.startswith("error COUPLET_ERROR_EXISTS ") and "is being written by this process" in answer
+        both("series.close()")
+    for ocean in oceans:
+        ocean.begin_to_leave()
+    for ocean in oceans:
+        ocean.leave()
+    assert world.hub.wait(WATCHDOG_S) == 0, "it ends with the universe"
+    assert '"withdrawn"' not in events.read_text()

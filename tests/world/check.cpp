@@ -188,8 +188,9 @@ void Checker::check_culprit(const Life& life, const Call& call) {
       continue;
     }
     const bool left = std::any_of(other.calls.begin(), other.calls.end(), [&](const Call& each) {
+      // The hub tells others that a process has given up joining before that process knows it.
       const bool gave_up =
-          each.verb == "join" && each.ended() && each.status != COUPLET_OK && each.end_ns <= call.end_ns;
+          each.verb == "join" && each.ended() && each.status != COUPLET_OK && each.end_ns <= call.end_ns + second;
       return gave_up || (each.verb == "leave" && each.begin_ns <= call.end_ns);
     });
     if (other.end_ns > call.end_ns && !left) {

@@ -149,11 +149,12 @@ void create_again(Plan& plan, Random& random) {
     const double time_s = static_cast<double>(random.below(6000)) / 1e3;
     std::map<std::string, std::string> how;
     if (random.chance(0.7)) {
-      how["after"] = number(random.below(300));
+      how["after"] = number(random.below(60));
     }
     plan.faults.push_back({time_s, make("kill", "hub", how)});
     plan.faults.push_back({time_s + static_cast<double>(random.between(50, 2000)) / 1e3, make("start", "hub")});
   }
+  plan.faults.push_back({15, make("start", "hub")});  // a kill may have come after all others
   if (random.chance(0.5)) {
     const double time_s = static_cast<double>(random.below(6000)) / 1e3;
     plan.faults.push_back({time_s, make("reset", number(random.below(2)) + "-" +

@@ -72,7 +72,7 @@ struct History {
   Nanoseconds end_ns = 0;
 };
 
-// What is written in steps as the life of their writer: its number + this * the number of its creations before.
+// What steps say as the life of their writer: the number of the life + 16 * how many creations it had begun before.
 inline constexpr std::uint64_t lives_per_creation = 16;
 
 // Lets virtual time pass.

@@ -25,7 +25,7 @@ class SaidOfCreations {
       withdraws(rank, creation);
     }
   }
-  // The rank, which has come back before, begins a creation. Returns limit if there are too many.
+  // The rank, which is coming back, begins a creation. Returns limit if there are too many.
   Status begins(channel::PeerId rank, const std::string& name, std::uint64_t creation) {
     auto& pending = ranks_[rank].pending;
     if (pending.size() >= max_claims && !pending.contains(name)) {
@@ -75,10 +75,10 @@ class SaidOfCreations {
 
  private:
   struct Rank {
-    // By name, the creations whose success it did not know yet when it came back, and those that it has begun since
-    // then. One that succeeds stays here until the rank closes the series.
+    // By name, the creations whose success it did not know yet when it came back. One that succeeds stays here until
+    // the rank closes the series.
     std::map<std::string, std::uint64_t> pending;
-    // The last ones. The announcement, or the description, of one may come after that, also when the rank has gone.
+    // The last withdrawals. They outlive the rank, since an announcement, or a description, may come after them.
     std::deque<std::uint64_t> withdrawn;
   };
   std::map<channel::PeerId, Rank> ranks_;

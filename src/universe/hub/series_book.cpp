@@ -27,7 +27,7 @@ std::set<channel::PeerId> writers_of(const SeriesRecord& record) {
 void SeriesBook::Entry::renew() {
   record = {};
   description = nullptr;
-  described = failed = closed_by_one = false;
+  described = recalled = failed = closed_by_one = false;
   writers.clear();
   for (auto& [peer, reader] : readers) {
     reader.openers = not_opened;
@@ -62,26 +62,14 @@ void SeriesBook::Entry::add_writer(channel::PeerId peer) {
   record.closed = false;
 }
 
-// A peer that is no writer of a series that others write has no part of it.
+// If others write a series that is described, and this peer is not among its writers, it has no part of it.
 void SeriesBook::Entry::withdraw(channel::PeerId peer) {
   const bool has_part = writers.erase(peer) > 0 || writers.empty() || !described;
   failed = failed || has_part;
 }
 
-// If a creation has failed, there is nothing to read. The entry is kept for its incarnation: the next one will be above
-// it.
 bool SeriesBook::Entry::end_if_unwritten(std::uint64_t now_ns) {
-  if (!writers.empty()) {
-    return false;
-  }
-  if (is_void()) {
-    required.clear();
-    record.linger_s = 0;
-    description = nullptr;
-    described = false;
-    return false;
-  }
-  if (std::exchange(record.closed, true)) {
+  if (!writers.empty() || is_void() || std::exchange(record.closed, true)) {
     return false;
   }
   ended_ns = now_ns;
@@ -159,7 +147,7 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
 
 const SeriesBook::Stored* SeriesBook::find(const std::string& name, std::int64_t newer_than) const {
   const auto found = entries_.find(name);
-  if (found == entries_.end() || !found->second.described) {
+  if (found == entries_.end() || !found->second.described || found->second.is_void()) {
     return nullptr;
   }
   const bool fits = newer_than < 0 || found->second.record.incarnation > static_cast<std::uint64_t>(newer_than);
@@ -168,7 +156,11 @@ const SeriesBook::Stored* SeriesBook::find(const std::string& name, std::int64_t
 
 bool SeriesBook::is_awaited(const std::string& name) const {
   const auto found = entries_.find(name);
-  return found != entries_.end() && !found->second.described && !found->second.writers.empty();
+  if (found == entries_.end()) {
+    return false;
+  }
+  const auto& entry = found->second;
+  return !entry.described && !entry.is_void() && (entry.recalled || !entry.writers.empty());
 }
 
 // ---- members that come back
@@ -203,7 +195,9 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
     entry.former_readers[peer] = {peer, program, 0, claim.openers};
     entry.note_opened(entry.former_readers[peer]);
   }
-  return newest && !entry.described && !entry.is_void() && claim.has_record;
+  const bool recall = newest && !entry.described && !entry.is_void() && claim.has_record;
+  entry.recalled = entry.recalled || recall;
+  return recall;
 }
 
 std::vector<SeriesBook::Change> SeriesBook::rejoined(channel::PeerId peer, const RejoinMessage& message,
@@ -325,7 +319,7 @@ Status SeriesBook::reader_opened(channel::PeerId peer, const std::string& progra
   reader.peer = peer;
   reader.program = program;
   ++reader.opened;
-  if (opening.incarnation == found->second.record.incarnation) {
+  if (opening.creation == found->second.record.creation) {
     reader.openers = opening.openers;
     found->second.note_opened(reader);
   }
@@ -382,6 +376,9 @@ void SeriesBook::program_gone(const std::string& program) {
 bool SeriesBook::finished() const {
   return std::all_of(entries_.begin(), entries_.end(), [](const auto& item) {
     const auto& entry = item.second;
+    if (entry.is_void()) {
+      return true;
+    }
     const auto done = [&](const auto& required) {
       return required.second.has_come &&
              std::none_of(entry.readers.begin(), entry.readers.end(),
@@ -394,7 +391,7 @@ bool SeriesBook::finished() const {
 std::uint64_t SeriesBook::lingers_until_ns() const {
   std::uint64_t until = 0;
   for (const auto& [name, entry] : entries_) {
-    if (const auto linger = linger_ns(entry.record.linger_s); linger > 0) {
+    if (const auto linger = linger_ns(entry.record.linger_s); linger > 0 && !entry.is_void()) {
       until = std::max(until, entry.ended_ns + linger);
     }
   }
@@ -425,7 +422,7 @@ std::vector<std::string> SeriesBook::awaited() const {
   std::vector<std::string> names;
   for (const auto& [name, entry] : entries_) {
     for (const auto& [program, required] : entry.required) {
-      if (!required.has_come) {
+      if (!required.has_come && !entry.is_void()) {
         names.push_back(fmt::format("program '{}' (series '{}')", program, name));
       }
     }

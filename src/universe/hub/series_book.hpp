@@ -52,13 +52,14 @@ class SeriesBook {
   // Returns nullptr if there is no incarnation above newer_than.
   [[nodiscard]] const Stored* find(const std::string& name, std::int64_t newer_than) const;
 
-  // Is the series written, as members have claimed, although its description has not arrived?
+  // Has the description of the series, of which members have told, not arrived?
   [[nodiscard]] bool is_awaited(const std::string& name) const;
 
   // A member has come back: takes what it does with a series. Returns true if the description is to be recalled from
   // this member, and limit if there are too many series.
   Result<bool> claim(channel::PeerId peer, const std::string& program, const SeriesClaim& claim);
-  // Ends the claims of a peer that has come back: it writes nothing but what it has claimed, and what it is creating.
+  // Called after claim() of all claims of a peer that has come back: removes it from the writers of every series that
+  // it neither writes nor creates.
   std::vector<Change> rejoined(channel::PeerId peer, const RejoinMessage& message, std::uint64_t now_ns);
   // Stores a description that was recalled. Ignores it if there is one already, or if it is of another creation.
   // may_come: whether the process that has made this part has claimed nothing, but may still come and claim the series.
@@ -67,7 +68,7 @@ class SeriesBook {
   // Forgets which series `peer` reads. The peer will claim them again.
   void forget_reader(channel::PeerId peer);
 
-  // The peer, which has come back before, takes part in that creation. Returns limit if it takes part in too many.
+  // The peer, which is coming back, takes part in that creation. Returns limit if it takes part in too many.
   Status creating(channel::PeerId peer, const std::string& name, std::uint64_t creation);
   // A writer has closed the series of that creation. Returns the series whose `closed` has changed.
   std::vector<Change> writer_closed(channel::PeerId peer, const std::string& name, std::uint64_t creation,
@@ -77,9 +78,8 @@ class SeriesBook {
   // changed.
   std::vector<Change> withdraw(channel::PeerId peer, const std::string& name, std::uint64_t creation,
                                std::uint64_t now_ns);
-  // The arguments of SeriesRegistry::reader_opened.
   struct Opening {
-    std::uint64_t incarnation = 0;
+    std::uint64_t creation = 0;
     OpenerRanks openers;
   };
   Status reader_opened(channel::PeerId peer, const std::string& program, const std::string& name,
@@ -126,7 +126,8 @@ class SeriesBook {
   };
   struct Entry : Stored {
     bool described = false;
-    std::set<channel::PeerId> writers;  // that write, or may
+    bool recalled = false;              // a member was asked for the description
+    std::set<channel::PeerId> writers;  // and those of which it is not known whether they write
     bool failed = false;                // a rank has withdrawn, or had died before the announcement
     bool closed_by_one = false;         // a rank has closed it in good order
     std::map<channel::PeerId, Reader> readers;
@@ -142,7 +143,8 @@ class SeriesBook {
     void describe(const SeriesRecord& description_of, std::shared_ptr<const std::string> text);
     void add_writer(channel::PeerId peer);
     void withdraw(channel::PeerId peer);
-    // Is there nothing to read, and will never be?
+    // Has the creation failed? There is nothing to read then, and will never be. The entry is kept for its incarnation:
+    // the next one will be above it.
     [[nodiscard]] bool is_void() const noexcept { return writers.empty() && failed && !closed_by_one; }
     // Ends if no peer writes it any longer. Returns true if its `closed` has changed.
     bool end_if_unwritten(std::uint64_t now_ns);

@@ -190,7 +190,7 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
     case SeriesNote::reader_opened:
       event = "opened";
       status = book_.reader_opened(asker.peer, seats_.program(asker.place.program).spec.name, message.name,
-                                   {message.incarnation, message.openers});
+                                   {message.creation, message.openers});
       tell_opened(message.name);
       break;
     case SeriesNote::reader_closed:

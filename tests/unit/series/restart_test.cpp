@@ -156,6 +156,21 @@ class Restart : public Series {
   Batch batch;
 };
 
+// Fault: the first writer rank announced the series again to a hub that was started again, which gave it another
+// incarnation. A reader that had read all of it was told that it was created again, and was given all steps once more.
+TEST_F(Restart, ASeriesThatANewHubCountsAnewIsNotReadAgain) {
+  auto writer = create(8);
+  auto reader = open_late();
+  put(*writer, 1);
+  finish(*reader, std::move(writer));
+  auto& registry = far_reader.registry();
+  const auto record = registry.find("eta", -1, 0);
+  ASSERT_TRUE(record.ok());
+  ASSERT_EQ(registry.announce(*record, 0)->incarnation, record->incarnation + 1);
+  for (int attempt = 0; attempt < 2; ++attempt) EXPECT_EQ(read(*reader, 1, 8, batch, 0).code(), Code::end);
+  EXPECT_EQ(reader->count().delivered, 1U);
+}
+
 TEST_F(Restart, ARelayThatIsLateMakesNoStepsOutOfNothing) {
   auto writer = create(8);
   auto reader = open_late();

@@ -46,7 +46,7 @@ inline std::vector<MemberMessage> member_messages() {
           AnnounceMessage{7, {10, 2, "abc"}},
           FindMessage{8, "eta", -1, true},
           FetchMessage{8, "eta", 1, 262144},
-          NoteMessage{9, SeriesNote::reader_opened, "eta", some_ranks(), 4, 5},
+          NoteMessage{9, SeriesNote::reader_opened, "eta", some_ranks(), 5},
           RelayOfMessage{10, 3, false},
           CancelMessage{11},
           ContactsOfMessage{256, 256},

@@ -143,6 +143,32 @@ TEST(FailedCreations, AFailedSeriesIsNotFoundWhenItsRanksHaveLeft) {
   EXPECT_EQ(book.find("eta", -1), nullptr);
 }
 
+// Fault: what was known of the series was dropped when a rank came back that had withdrawn, before it was known that
+// the other one had closed it.
+TEST(FailedCreations, WhatIsKnownToBeClosedLaterIsFound) {
+  SeriesBook book;
+  ASSERT_TRUE(book.announce(created(7, {0, 1}), std::make_shared<const std::string>(), live).ok());
+  EXPECT_TRUE(book.withdraw(0, "eta", 7, 0).empty());
+  EXPECT_TRUE(book.rejoined(1, {}, 0).empty());
+  EXPECT_EQ(book.find("eta", -1), nullptr);
+  EXPECT_EQ(book.writer_closed(1, "eta", 7, 0).size(), 1U);
+  ASSERT_NE(book.find("eta", -1), nullptr);
+  EXPECT_TRUE(book.find("eta", -1)->record.closed);
+}
+
+TEST(FailedCreations, WhatFailedIsNotWaitedFor) {
+  SeriesBook book;
+  auto record = created(7, {0});
+  record.required_readers = {"nowcast"};
+  record.linger_s = 5;
+  ASSERT_TRUE(book.announce(record, std::make_shared<const std::string>(), live).ok());
+  EXPECT_EQ(book.awaited().size(), 1U);
+  static_cast<void>(book.withdraw(0, "eta", 7, 0));
+  EXPECT_TRUE(book.finished());
+  EXPECT_EQ(book.lingers_until_ns(), 0U);
+  EXPECT_TRUE(book.awaited().empty());
+}
+
 TEST(FailedCreations, WhoHasNoPartOfTheSeriesCannotWithdraw) {
   SeriesBook book;
   ASSERT_TRUE(book.announce(created(7, {0, 1}), std::make_shared<const std::string>(), live).ok());

@@ -81,14 +81,14 @@ TEST(FuzzSeeds, OfTheHubAreRunsOfAUniverse) {
   start.join_all();
   Script series(false);
   series.join_all().say(3, FindMessage{1, "eta", -1, true});
-  announce(series).say(3, NoteMessage{2, SeriesNote::reader_opened, "eta", OpenerRanks(1), 0, 0});
+  announce(series).say(3, NoteMessage{2, SeriesNote::reader_opened, "eta", OpenerRanks(1), record().creation});
   series.say(3, FetchMessage{3, "eta", 0, 10})
-      .say(1, NoteMessage{2, SeriesNote::writer_closed, "eta", {}, 0, record().creation});
-  series.say(3, NoteMessage{4, SeriesNote::reader_closed, "eta", {}, 0, 0});
+      .say(1, NoteMessage{2, SeriesNote::writer_closed, "eta", {}, record().creation});
+  series.say(3, NoteMessage{4, SeriesNote::reader_closed, "eta", {}, 0});
   series.say(1, LeaveMessage{}).say(2, LeaveMessage{}).say(3, LeaveMessage{});
   Script withdrawn(false);
-  withdrawn.join_all().say(1, NoteMessage{9, SeriesNote::withdrawn, "eta", {}, 0, record().creation});
-  announce(withdrawn).say(1, NoteMessage{9, SeriesNote::withdrawn, "eta", {}, 0, record().creation});
+  withdrawn.join_all().say(1, NoteMessage{9, SeriesNote::withdrawn, "eta", {}, record().creation});
+  announce(withdrawn).say(1, NoteMessage{9, SeriesNote::withdrawn, "eta", {}, record().creation});
   withdrawn.say(1, CancelMessage{1}).say(3, FindMessage{1, "eta", -1, false});
   Script relay(false);
   relay.join_all().say(3, RelayOfMessage{5, 0, true}).join(4, "", 0, 1).say(3, CallMeBackMessage{4, 1, contact});

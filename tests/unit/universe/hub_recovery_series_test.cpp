@@ -54,7 +54,7 @@ TEST_F(Recovery, ASeriesIsDescribedAgainByWhoKnowsIt) {
   // Rank 1 had closed it already, and says nothing of it; then rank 0 closes it, too.
   rejoin(1);
   EXPECT_FALSE(world_.has<SeriesMessage>(nowcast));
-  world_.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta", {}, 0, 7});
+  world_.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta", {}, 7});
   EXPECT_EQ(world_.last<AnswerMessage>(ocean0).code, Code::ok);
   EXPECT_TRUE(world_.last<SeriesMessage>(nowcast).closed);
   world_.announce(ocean0, 9, eta(8));
@@ -65,7 +65,7 @@ TEST_F(Recovery, AClosingNoteThatComesBeforeTheDescriptionCounts) {
   auto writer = member(0, two_oceans_and_a_nowcast());
   writer.series = {{"eta", 5, true, 0, not_opened, true, false, 7}};
   const auto ocean0 = rejoin(writer);
-  world_.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta", {}, 0, 7});
+  world_.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta", {}, 7});
   EXPECT_EQ(world_.last<AnswerMessage>(ocean0).code, Code::ok);
   const auto description = encode_record(eta());
   world_.send(ocean0, RecordMessage{"eta", 5, {description.size(), 0, description}});
@@ -94,7 +94,7 @@ TEST_F(Recovery, AWriterThatComesBackIsToldWhoHasOpenedMeanwhile) {
   world.send(nowcast0, RecordMessage{"eta", 5, {description.size(), 0, description}});
   const auto nowcast1 = world.connect();
   world.send(nowcast1, member(2, programs));
-  world.send(nowcast1, NoteMessage{3, SeriesNote::reader_opened, "eta", 2, 5});
+  world.send(nowcast1, NoteMessage{3, SeriesNote::reader_opened, "eta", 2, 7});
   EXPECT_EQ(world.last<AnswerMessage>(nowcast1).code, Code::ok);
   auto writer = member(0, programs);
   writer.series = {{"eta", 5, true, 0, not_opened, true, false, 7}};
@@ -120,7 +120,7 @@ TEST_F(Recovery, ARankThatHasOpenedAndClosedBeforeTheRestartCountsForTheOthers) 
   const auto nowcast1 = world.connect();
   world.send(nowcast1, member(2, programs));
   EXPECT_FALSE(world.has<SeriesMessage>(ocean) && !world.last<SeriesMessage>(ocean).opened.empty());
-  world.send(nowcast1, NoteMessage{3, SeriesNote::reader_opened, "eta", 2, 5});
+  world.send(nowcast1, NoteMessage{3, SeriesNote::reader_opened, "eta", 2, 7});
   ASSERT_TRUE(world.has<SeriesMessage>(ocean));
   EXPECT_EQ(world.last<SeriesMessage>(ocean).opened, std::vector<std::string>{"nowcast"});
 }
@@ -171,14 +171,13 @@ TEST_F(Recovery, AWriterThatComesBackWhileItsSeriesIsAnnouncedStillWritesIt) {
   const auto nowcast = rejoin(2);
   const auto before = rejoin(1);
   world_.announce(ocean0, 9, eta());
-  world_.send(nowcast, NoteMessage{3, SeriesNote::reader_opened, "eta", 1,
-                                   world_.last<AnswerMessage>(ocean0).series->incarnation});
+  world_.send(nowcast, NoteMessage{3, SeriesNote::reader_opened, "eta", 1, 7});
   EXPECT_EQ(world_.last<AnswerMessage>(nowcast).code, Code::ok);
   world_.reset(before);
   const auto ocean1 = rejoin(creating(1));
   ASSERT_TRUE(world_.has<SeriesMessage>(ocean1));
   EXPECT_EQ(world_.last<SeriesMessage>(ocean1).opened, std::vector<std::string>{"nowcast"});
-  world_.send(ocean1, NoteMessage{4, SeriesNote::writer_closed, "eta", {}, 0, 7});
+  world_.send(ocean1, NoteMessage{4, SeriesNote::writer_closed, "eta", {}, 7});
   EXPECT_EQ(world_.last<AnswerMessage>(ocean1).code, Code::ok);
 }
 
@@ -227,10 +226,10 @@ TEST(RecoveryOfACreation, ARankThatEndsItAfterARestartWritesTheSeries) {
     }
     ASSERT_TRUE(world.has<SeriesMessage>(ocean1));
     EXPECT_EQ(world.last<SeriesMessage>(ocean1).opened, std::vector<std::string>{"nowcast"});
-    world.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta", {}, 0, 7});
+    world.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta", {}, 7});
     world.send(nowcast, FindMessage{7, "eta", -1, false});
     EXPECT_FALSE(world.last<AnswerMessage>(nowcast).series->closed) << "rank 1 writes it";
-    world.send(ocean1, NoteMessage{4, SeriesNote::writer_closed, "eta", {}, 0, 7});
+    world.send(ocean1, NoteMessage{4, SeriesNote::writer_closed, "eta", {}, 7});
     EXPECT_EQ(world.last<AnswerMessage>(ocean1).code, Code::ok);
     EXPECT_TRUE(world.last<SeriesMessage>(nowcast).closed);
   }
@@ -259,7 +258,7 @@ TEST_F(Recovery, ARankSaysThatItBeginsACreationAfterItHasComeBack) {
   const auto ocean1 = rejoin(1);
   const auto nowcast = rejoin(2);
   world_.send(ocean1, NoteMessage{.request = 3, .note = SeriesNote::creating, .name = "eta", .creation = 7});
-  world_.send(ocean0, NoteMessage{10, SeriesNote::writer_closed, "eta", {}, 0, 7});
+  world_.send(ocean0, NoteMessage{10, SeriesNote::writer_closed, "eta", {}, 7});
   world_.announce(nowcast, 11, of_nowcast());
   EXPECT_EQ(world_.last<AnswerMessage>(nowcast).code, Code::exists) << "rank 1 writes it";
 }
@@ -279,14 +278,27 @@ TEST_F(Recovery, AReaderThatHasFoundTheSeriesByAnEarlierHubHasOpenedIt) {
 // Fault: a program that did not want to wait was told that there is no such series.
 TEST_F(Recovery, OfASeriesThatIsNotDescribedYetNothingIsKnown) {
   auto writer = member(0, two_oceans_and_a_nowcast());
-  writer.series = {{"eta", 5, true, 0, not_opened, true, false, 7}};
+  writer.series = {{"eta", 5, true, 0, not_opened, true, false, 7}, {"done", 5, false, 0, not_opened, true, true, 8}};
   rejoin(writer);
   rejoin(1);
   const auto nowcast = rejoin(2);
-  world_.send(nowcast, FindMessage{7, "eta", -1, false});
-  EXPECT_EQ(world_.last<AnswerMessage>(nowcast).text, "the hub, which was started again, waits for its description");
+  for (const auto* const name : {"eta", "done"}) {
+    world_.send(nowcast, FindMessage{7, name, -1, false});
+    EXPECT_EQ(world_.last<AnswerMessage>(nowcast).text, "the hub, which was started again, waits for its description");
+  }
   world_.send(nowcast, FindMessage{8, "zeta", -1, false});
   EXPECT_EQ(world_.last<AnswerMessage>(nowcast).text, "");
+}
+
+// Fault: it waited for the next incarnation, was told of it by an earlier hub, and opened it when the new hub had given
+// the same creation another incarnation. That did not count.
+TEST_F(Recovery, WhoOpensWhatAnEarlierHubHasToldHasOpenedIt) {
+  const auto ocean0 = rejoin(creating(0));
+  const auto nowcast = rejoin(2);
+  world_.announce(ocean0, 9, eta());
+  world_.send(nowcast, NoteMessage{3, SeriesNote::reader_opened, "eta", 1, 7});
+  ASSERT_TRUE(world_.has<SeriesMessage>(ocean0));
+  EXPECT_EQ(world_.last<SeriesMessage>(ocean0).opened, std::vector<std::string>{"nowcast"});
 }
 
 // What a rank says when it comes back frees the name as its note does.
@@ -295,7 +307,7 @@ TEST_F(Recovery, AWithdrawalIsSaidAgainWhenARankComesBack) {
   const auto before = rejoin(creating(1));
   const auto nowcast = rejoin(2);
   world_.announce(ocean0, 9, eta());
-  world_.send(ocean0, NoteMessage{10, SeriesNote::withdrawn, "eta", {}, 0, 7});
+  world_.send(ocean0, NoteMessage{10, SeriesNote::withdrawn, "eta", {}, 7});
   world_.reset(before);
   auto withdrawn = member(1, two_oceans_and_a_nowcast());
   withdrawn.withdrawn = {7};
@@ -390,7 +402,7 @@ TEST_F(Recovery, ARequiredReaderThatLeftBeforeTheRestartIsNotAwaited) {
   const auto description = encode_record(eta());
   world_.send(oceans[0], RecordMessage{"eta", 5, {description.size(), 0, description}});
   for (const auto ocean : oceans) {
-    world_.send(ocean, NoteMessage{8, SeriesNote::writer_closed, "eta", {}, 0, 7});
+    world_.send(ocean, NoteMessage{8, SeriesNote::writer_closed, "eta", {}, 7});
     EXPECT_FALSE(world_.hub().over());
     world_.send(ocean, LeaveMessage{});
   }
@@ -412,7 +424,7 @@ TEST_F(Recovery, ARequiredReaderThatCameInPartIsNotAwaited) {
   world.send(ocean, writer);
   const auto description = encode_record(record);
   world.send(ocean, RecordMessage{"eta", 5, {description.size(), 0, description}});
-  world.send(ocean, NoteMessage{8, SeriesNote::writer_closed, "eta", {}, 0, 7});
+  world.send(ocean, NoteMessage{8, SeriesNote::writer_closed, "eta", {}, 7});
   world.send(ocean, LeaveMessage{});
   world.advance(1);
   EXPECT_TRUE(world.hub().over());

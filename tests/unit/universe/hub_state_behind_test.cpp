@@ -27,7 +27,7 @@ class HubStateBehind : public ::testing::Test {
     world_.send(ocean_, NoteMessage{1, SeriesNote::reader_opened, "eta"});
   }
   void change() {
-    world_.send(nowcast_, NoteMessage{2, SeriesNote::writer_closed, "eta", {}, 0, creation_});
+    world_.send(nowcast_, NoteMessage{2, SeriesNote::writer_closed, "eta", {}, creation_});
     world_.announce(nowcast_, 3, record_of(1, ++creation_));
   }
   HubWorld world_{"ocean:1,nowcast:1,other:1"};

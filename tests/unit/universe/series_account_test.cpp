@@ -38,7 +38,7 @@ TEST(SeriesAccount, ASeriesThatItsWriterHasClosedIsStillDescribed) {
   EXPECT_FALSE(account.claims().front().writes);
   EXPECT_TRUE(account.claims().front().has_record);
   EXPECT_EQ(account.description("eta", 3), text);
-  account.writes("eta", 4, 9, nullptr);  // as another rank than the first one, which keeps the description
+  account.writes("eta", 4, 10, nullptr);  // as another rank than the first one, which keeps the description
   account.closed_writer("eta");
   EXPECT_TRUE(account.claims().empty());
 }
@@ -70,6 +70,16 @@ TEST(SeriesAccount, AFailedCreationEndsNoOther) {
   EXPECT_TRUE(account.is_written("eta"));
   account.withdraws("eta", 9);
   EXPECT_FALSE(account.is_written("eta"));
+}
+
+TEST(SeriesAccount, AnotherIncarnationOfOneCreationIsTheSameSeries) {
+  SeriesAccount account;
+  account.found("eta", 3, 7, text);
+  account.opened("eta", 3, OpenerRanks(2));
+  account.found("eta", 4, 7, text);
+  EXPECT_EQ(account.claims().front().incarnation, 4U);
+  EXPECT_EQ(account.claims().front().openers.count, 2);
+  EXPECT_EQ(account.creation_of("eta", 4), 7U);
 }
 
 TEST(SeriesAccount, ACreationIsPendingUntilItsEndIsKnown) {

@@ -66,8 +66,9 @@ class HubSeries : public ::testing::Test {
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
     return world_->last<AnswerMessage>(from);
   }
-  AnswerMessage open(ConnectionId from, const OpenerRanks& openers, std::uint64_t incarnation = 0) {
-    world_->send(from, NoteMessage{++request_, SeriesNote::reader_opened, "eta", openers, incarnation});
+  AnswerMessage open(ConnectionId from, const OpenerRanks& openers, std::uint64_t creation = 0) {
+    const auto number = creation == 0 ? announced_ : creation;
+    world_->send(from, NoteMessage{++request_, SeriesNote::reader_opened, "eta", openers, number});
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
     return world_->last<AnswerMessage>(from);
   }
@@ -83,8 +84,7 @@ class HubSeries : public ::testing::Test {
   [[nodiscard]] std::vector<std::string> told(ConnectionId writer) {
     return world_->has<SeriesMessage>(writer) ? world_->last<SeriesMessage>(writer).opened : std::vector<std::string>();
   }
-  // Programs of two writers and of three readers, of which one may come later; a series that the readers are required
-  // for.
+  // Two writers and three readers, of which one may come later; a series for which the readers are required.
   void start_readers() {
     start("ocean:2,nowcast:1,follower:3");
     for (int rank = 0; rank < 3; ++rank) {
@@ -321,7 +321,7 @@ TEST_F(HubSeries, ARankThatCreatesTheNextSeriesDoesNotWriteTheLastOne) {
   EXPECT_EQ(announce(ocean0_, created(8, {0, 1})).series->incarnation, 1U);
 }
 
-// Its withdrawal from a creation whose announcement was late came first: it may write another series by now.
+// Its withdrawal came before the late announcement: it may write another series by now.
 TEST_F(HubSeries, ALateAnnouncementTakesNoNameFromARankThatHasWithdrawn) {
   start();
   withdraw(ocean1_, 7);
@@ -462,7 +462,7 @@ TEST_F(HubSeries, ADeadRankOfAGroupSmallerThanTheProgramIsNotWaitedFor) {
   start_readers();
   OpenerRanks group(2);
   group.runs = {{3, 2}};  // the first two followers
-  world_->send(followers_[0], NoteMessage{++request_, SeriesNote::reader_opened, "eta", group, 0});
+  world_->send(followers_[0], NoteMessage{++request_, SeriesNote::reader_opened, "eta", group, announced_});
   EXPECT_TRUE(told(ocean0_).empty());
   world_->cut(followers_[1]);
   EXPECT_EQ(told(ocean0_), std::vector<std::string>{"follower"});
@@ -473,14 +473,15 @@ TEST_F(HubSeries, WhoHasOpenedAnEarlierIncarnationHasNotOpenedTheNewOne) {
   for (const auto each : followers_) {
     open(each, 3);
   }
+  const auto old = announced_;
   note(ocean0_, SeriesNote::writer_closed);
   note(ocean1_, SeriesNote::writer_closed);
   ASSERT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1}, {"follower"})).series->incarnation, 1U);
-  open(followers_[0], 3, 0);  // late: of the old one
-  open(followers_[0], 3, 1);
-  open(followers_[1], 3, 1);
+  open(followers_[0], 3, old);  // late
+  open(followers_[0], 3);
+  open(followers_[1], 3);
   EXPECT_TRUE(told(ocean0_).empty() || world_->last<SeriesMessage>(ocean0_).incarnation == 0);
-  open(followers_[2], 3, 1);
+  open(followers_[2], 3);
   EXPECT_EQ(told(ocean0_), std::vector<std::string>{"follower"});
   EXPECT_EQ(world_->last<SeriesMessage>(ocean0_).incarnation, 1U);
 }
