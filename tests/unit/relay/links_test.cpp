@@ -255,7 +255,9 @@ TEST_P(RelayLinks, AWriterThatComesAgainBeginsAnew) {
   }
   links_.environment.poll();
   testing::FileRegistry registry(world_.directory(), 0, "ocean", [](channel::PeerId) { return false; });
-  ASSERT_TRUE(registry.announce(record_of(GetParam()), soon()).ok());
+  auto again = record_of(GetParam());
+  again.creation = 1;
+  ASSERT_TRUE(registry.announce(again, soon()).ok());
   series::Batch batch;
   Status status = read(batch, soon());
   ASSERT_EQ(status.code(), Code::restarted) << status.text();
