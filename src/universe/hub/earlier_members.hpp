@@ -1,9 +1,13 @@
-// The ranks of a run as an earlier hub of the run knew them, so that a hub that was started again awaits them even
-// if none of them comes back. Pure; read from the roster (roster.hpp), used by HubState.
+// The ranks of a run and the writers of its series, as an earlier hub of the run knew them, so that a hub that was
+// started again awaits the ranks even if none of them comes back, and gives away no name that one of them writes. Pure;
+// read from the roster (roster.hpp), used by HubState.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "channel/channel.hpp"
@@ -19,11 +23,22 @@ struct EarlierMember {
   os::Endpoint listened_at;
 };
 
+// A series as the register had it. See SeriesBook for what the members mean.
+struct EarlierSeries {
+  std::uint64_t creation = 0;
+  std::uint64_t incarnation = 0;
+  std::size_t program = 0;  // its place in the list of programs
+  bool failed = false;
+  bool closed_by_one = false;
+  std::set<channel::PeerId> writers;
+};
+
 struct EarlierMembers {
   // All programs, if the universe was complete. Empty: nothing is known.
   std::vector<ProgramInfo> programs;
   // Those that have been there. The ranks that are missing here have never been there.
   std::map<channel::PeerId, EarlierMember> ranks;
+  std::map<std::string, EarlierSeries> series;  // by name
   // The greatest incarnation for which a ticket was signed, if it may be greater than the one that is known otherwise;
   // also of relays, and also if the universe was not complete.
   std::map<channel::PeerId, std::uint16_t> tickets;

@@ -8,13 +8,15 @@
 
 #include "channel/channel.hpp"
 #include "os/socket.hpp"
+#include "universe/hub/earlier_members.hpp"
 #include "universe/membership.hpp"
 
 namespace couplet::universe {
 
 struct HubEvent {
-  // joined, waiting, complete, left, lost, cut_off, rejoined, series, opened, closed, dropped or over; and, for the
-  // roster only, ticket: the hub has signed one for this peer and incarnation
+  // joined, waiting, complete, left, lost, cut_off, rejoined, unreachable, series, opened, closed, withdrawn, dropped
+  // or over; and, for the roster only, ticket: the hub has signed one for this peer and incarnation; register: a
+  // series, with its writers; writer: whether this peer is one of them
   std::string name;
   std::string program;
   std::int32_t rank = -1;
@@ -26,6 +28,7 @@ struct HubEvent {
   // For the roster only.
   os::Endpoint listens_at = {};            // of joined and rejoined; port 0: nowhere
   std::vector<ProgramInfo> programs = {};  // of complete
+  EarlierSeries entry = {};                // of register; of writer, which is in entry.writers if it is one
 };
 
 // Returns the line. with_time_s: seconds since 1970.

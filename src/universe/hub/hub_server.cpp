@@ -461,7 +461,7 @@ void HubServer::call_cut_off(std::uint64_t now_ns) {
 
 void HubServer::write_events() {
   for (const auto& event : state_->take_events()) {
-    if (event.name != "ticket") {
+    if (event.name != "ticket" && event.name != "register" && event.name != "writer") {
       events_.add(event, seconds_since_1970());
     }
     roster_.add(event);

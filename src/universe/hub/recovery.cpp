@@ -283,6 +283,15 @@ void HubState::await_members(std::uint64_t now_ns) {
       program.was_present = true;
     }
   }
+  for (auto [name, series] : settings_.earlier.series) {
+    std::erase_if(series.writers, [this](channel::PeerId peer) {
+      const auto* const seat = seats_.find(peer);
+      return seat == nullptr || !seat->awaited;
+    });
+    if (series.program < seats_.programs().size()) {
+      series_.book().remember(name, seats_.programs()[series.program].spec.name, series);
+    }
+  }
   welcome_.clear();
   std::vector<PeerRun> known;
   known.reserve(settings_.earlier.ranks.size());

@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "os/directory.hpp"
@@ -17,7 +19,7 @@
 namespace couplet::universe {
 namespace {
 
-constexpr std::string_view first_line = "couplet roster 2";
+constexpr std::string_view first_line = "couplet roster 3";
 constexpr std::string_view unknown_line = "tickets of before are not known";
 constexpr std::size_t max_roster_bytes = std::size_t{64} << 20U;
 constexpr unsigned max_rounds = 50;  // of prove(), about 5 s; a dial gives up after 3 s
@@ -87,6 +89,68 @@ std::string rank_line(channel::PeerId peer, const EarlierMember& member) {
 
 std::string ticket_line(channel::PeerId peer, std::uint16_t incarnation) {
   return fmt::format("ticket {} {}\n", peer, incarnation);
+}
+
+// The ranks as runs: "0+3,7+1", or "-".
+std::string runs_text(const std::set<channel::PeerId>& ranks) {
+  std::string text;
+  for (auto at = ranks.begin(); at != ranks.end();) {
+    const auto first = *at;
+    std::uint32_t count = 0;
+    for (; at != ranks.end() && *at == first + count; ++at) {
+      ++count;
+    }
+    text += fmt::format("{}{}+{}", text.empty() ? "" : ",", first, count);
+  }
+  return text.empty() ? "-" : text;
+}
+
+bool take_runs(std::string_view& text, std::set<channel::PeerId>& ranks) {
+  auto word = take_word(text);
+  if (word == "-") {
+    return true;
+  }
+  while (!word.empty()) {
+    channel::PeerId first = 0;
+    std::uint32_t count = 0;
+    const auto comma = std::min(word.find(','), word.size());
+    const auto run = word.substr(0, comma);
+    word.remove_prefix(std::min(comma + 1, word.size()));
+    const auto plus = run.find('+');
+    auto left = run.substr(0, plus);
+    auto right = plus == std::string_view::npos ? std::string_view() : run.substr(plus + 1);
+    const bool whole = take_number(left, first) && take_number(right, count) && count > 0 && count <= max_ranks &&
+                       first <= UINT32_MAX - count && ranks.size() <= max_ranks;
+    if (!whole) {
+      return false;
+    }
+    for (std::uint32_t index = 0; index < count; ++index) {
+      ranks.insert(first + index);
+    }
+  }
+  return !ranks.empty();
+}
+
+unsigned flags_of(const EarlierSeries& series) {
+  return (series.failed ? 1U : 0U) + (series.closed_by_one ? 2U : 0U);
+}
+
+bool take_flags(std::string_view& text, EarlierSeries& series) {
+  unsigned flags = 0;
+  const bool whole = take_number(text, flags) && flags < 4;
+  series.failed = (flags & 1U) != 0;
+  series.closed_by_one = (flags & 2U) != 0;
+  return whole;
+}
+
+std::string series_line(const std::string& name, const EarlierSeries& series) {
+  return fmt::format("series {} {} {} {} {} {}\n", series.creation, series.incarnation, flags_of(series),
+                     series.program, runs_text(series.writers), name);
+}
+
+std::string writer_line(const HubEvent& event) {
+  return fmt::format("writer {} {} {} {} {}\n", event.entry.creation, event.peer,
+                     event.entry.writers.contains(event.peer) ? 1 : 0, flags_of(event.entry), event.series);
 }
 
 std::string complete_lines(const std::vector<ProgramInfo>& programs) {
@@ -161,6 +225,12 @@ bool Roster::take_line(std::string_view line) {
   if (word == "ticket") {
     return take_ticket(line);
   }
+  if (word == "series") {
+    return take_series(line);
+  }
+  if (word == "writer") {
+    return take_writer(line);
+  }
   if (word == "program") {
     ProgramInfo program;
     const bool whole = take_number(line, program.size) && program.size > 0;
@@ -182,8 +252,57 @@ bool Roster::take_rank(std::string_view words) {
   }
   const bool whole = numbered && state == state_word(member.state) && take_number(words, member.incarnation) &&
                      take_address(words, member.listened_at.address) && take_number(words, member.listened_at.port);
+  const auto known = members_.ranks.find(peer);
+  if (known != members_.ranks.end() &&
+      (member.state != PeerState::present || member.incarnation != known->second.incarnation)) {
+    end_life(peer);
+  }
   members_.ranks[peer] = member;
   return whole;
+}
+
+bool Roster::take_series(std::string_view words) {
+  EarlierSeries series;
+  const bool whole = take_number(words, series.creation) && take_number(words, series.incarnation) &&
+                     take_flags(words, series) && take_number(words, series.program) &&
+                     take_runs(words, series.writers) && !words.empty();
+  members_.series[std::string(words)] = std::move(series);
+  return whole;
+}
+
+bool Roster::take_writer(std::string_view words) {
+  channel::PeerId peer = 0;
+  unsigned writes = 0;
+  EarlierSeries now;
+  const bool whole = take_number(words, now.creation) && take_number(words, peer) && take_number(words, writes) &&
+                     writes < 2 && take_flags(words, now) && !words.empty();
+  if (writes == 1) {
+    now.writers.insert(peer);
+  }
+  note_writer(std::string(words), peer, now);
+  return whole;
+}
+
+void Roster::note_writer(const std::string& name, channel::PeerId peer, const EarlierSeries& now) {
+  const auto found = members_.series.find(name);
+  if (found == members_.series.end() || found->second.creation != now.creation) {
+    return;
+  }
+  auto& series = found->second;
+  series.failed = now.failed;
+  series.closed_by_one = now.closed_by_one;
+  if (now.writers.contains(peer)) {
+    series.writers.insert(peer);
+  } else {
+    series.writers.erase(peer);
+  }
+}
+
+// The process has ended, so it writes nothing any longer.
+void Roster::end_life(channel::PeerId peer) {
+  for (auto& [name, series] : members_.series) {
+    series.writers.erase(peer);
+  }
 }
 
 bool Roster::take_ticket(std::string_view words) {
@@ -203,6 +322,7 @@ EarlierMembers Roster::earlier() const {
       ticket = std::max(ticket, member.incarnation);
     }
     earlier.ranks.clear();
+    earlier.series.clear();
     return earlier;
   }
   for (auto& [peer, member] : earlier.ranks) {
@@ -227,12 +347,28 @@ void Roster::add(const HubEvent& event) {
     add_line(ticket_line(event.peer, static_cast<std::uint16_t>(event.incarnation)));
     return;
   }
+  if (event.name == "register") {
+    auto& series = members_.series[event.series] = event.entry;
+    const auto own = std::find_if(members_.programs.begin(), members_.programs.end(),
+                                  [&](const ProgramInfo& program) { return program.name == event.program; });
+    series.program = static_cast<std::size_t>(own - members_.programs.begin());
+    add_line(series_line(event.series, series));
+    return;
+  }
+  if (event.name == "writer") {
+    note_writer(event.series, event.peer, event.entry);
+    add_line(writer_line(event));
+    return;
+  }
   const bool present = event.name == "joined" || event.name == "rejoined";
   const bool left = event.name == "left";
   if (event.peer >= channel::first_relay_peer || (!present && !left && event.name != "lost")) {
     return;
   }
   forget_call(event.peer);
+  if (event.name != "rejoined") {
+    end_life(event.peer);
+  }
   auto& member = members_.ranks[event.peer];
   member.state = present ? PeerState::present : left ? PeerState::left : PeerState::lost;
   member.incarnation = static_cast<std::uint16_t>(event.incarnation);
@@ -299,6 +435,9 @@ std::string Roster::text() const {
   std::string text = fmt::format("{}\n{}", first_line, complete_lines(members_.programs));
   for (const auto& [peer, member] : members_.ranks) {
     text += rank_line(peer, member);
+  }
+  for (const auto& [name, series] : members_.series) {
+    text += series_line(name, series);
   }
   if (!knows_tickets_) {
     text += fmt::format("{}\n", unknown_line);

@@ -1,9 +1,10 @@
-// Roster: a file in the hub's node directory that says which ranks are there and where they listen, for a hub that is
-// started again (docs/formats/node-directory.md, "The roster"). Turns the hub's events into lines, and the lines of an
-// earlier hub into EarlierMembers. Used by hub_server. Below: listener_calls, os. Invariants: a member is told nothing
-// that the file does not say yet, if flush() comes before what is told; a file that could not be written is removed; a
-// port is passed on only if the hub has reached its address before, since a refusal proves nothing where all calls are
-// refused; the file has a bounded number of lines for each rank. Tests: tests/unit/universe/roster_test.cpp.
+// Roster: a file in the hub's node directory that says which ranks are there, where they listen, and which series they
+// write, for a hub that is started again (docs/formats/node-directory.md, "The roster"). Turns the hub's events into
+// lines, and the lines of an earlier hub into EarlierMembers. Used by hub_server. Below: listener_calls, os.
+// Invariants: a member is told nothing that the file does not say yet, if flush() comes before what is told; a file
+// that could not be written is removed; a port is passed on only if the hub has reached its address before, since a
+// refusal proves nothing where all calls are refused; the file has a bounded number of lines for each rank and series.
+// Tests: tests/unit/universe/roster_test.cpp.
 #pragma once
 
 #include <array>
@@ -59,7 +60,13 @@ class Roster {
   bool take_line(std::string_view line);
   bool take_rank(std::string_view words);
   bool take_ticket(std::string_view words);
-  [[nodiscard]] std::size_t needed_lines() const noexcept { return members_.ranks.size() + members_.tickets.size(); }
+  bool take_series(std::string_view words);
+  bool take_writer(std::string_view words);
+  void note_writer(const std::string& name, channel::PeerId peer, const EarlierSeries& now);
+  void end_life(channel::PeerId peer);
+  [[nodiscard]] std::size_t needed_lines() const noexcept {
+    return members_.ranks.size() + members_.tickets.size() + members_.series.size();
+  }
   void forget_call(channel::PeerId peer);
   void add_line(const std::string& line);
   void write_anew();

@@ -27,7 +27,7 @@ std::set<channel::PeerId> writers_of(const SeriesRecord& record) {
 void SeriesBook::Entry::renew() {
   record = {};
   description = nullptr;
-  described = recalled = failed = closed_by_one = false;
+  described = recalled = remembered = failed = closed_by_one = false;
   writers.clear();
   for (auto& [peer, reader] : readers) {
     reader.openers = not_opened;
@@ -93,15 +93,52 @@ std::vector<channel::PeerId> SeriesBook::Entry::reading() const {
   return peers;
 }
 
-void SeriesBook::end_if_unwritten(Entry& entry, std::uint64_t now_ns, std::vector<Change>& changes) {
-  if (entry.end_if_unwritten(now_ns)) {
-    changes.push_back({entry.record.name, entry.reading()});
+void SeriesBook::Entry::end_if_unwritten(std::uint64_t now_ns, std::vector<Change>& changes) {
+  if (end_if_unwritten(now_ns)) {
+    changes.push_back({record.name, reading()});
   }
+}
+
+HubEvent SeriesBook::Entry::note() const {
+  HubEvent event{.name = "register", .program = record.program, .series = record.name};
+  event.entry.creation = record.creation;
+  event.entry.incarnation = record.incarnation;
+  event.entry.failed = failed;
+  event.entry.closed_by_one = closed_by_one;
+  event.entry.writers = writers;
+  return event;
+}
+
+HubEvent SeriesBook::Entry::note_of(channel::PeerId peer) const {
+  HubEvent event{.name = "writer", .peer = peer, .series = record.name};
+  event.entry.creation = record.creation;
+  event.entry.failed = failed;
+  event.entry.closed_by_one = closed_by_one;
+  if (writers.contains(peer)) {
+    event.entry.writers.insert(peer);
+  }
+  return event;
 }
 
 SeriesBook::Entry* SeriesBook::find_creation(const std::string& name, std::uint64_t creation) {
   const auto found = entries_.find(name);
   return found != entries_.end() && found->second.record.creation == creation ? &found->second : nullptr;
+}
+
+void SeriesBook::remember(const std::string& name, const std::string& program, const EarlierSeries& earlier) {
+  const auto [place, fresh] = entries_.try_emplace(name);
+  if (!fresh) {
+    return;
+  }
+  auto& entry = place->second;
+  entry.record.name = name;
+  entry.record.program = program;
+  entry.record.creation = earlier.creation;
+  entry.record.incarnation = earlier.incarnation;
+  entry.remembered = true;
+  entry.failed = earlier.failed;
+  entry.closed_by_one = earlier.closed_by_one;
+  entry.writers = earlier.writers;
 }
 
 // ---- announcing and finding
@@ -140,6 +177,7 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
       entry.writers.insert(part.writer);
     }
   }
+  notes_.push_back(entry.note());
   const auto announced = entry.record;
   entry.end_if_unwritten(0);
   return announced;
@@ -177,15 +215,20 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
     entry.renew();
     entry.record.name = claim.name;
     entry.record.creation = claim.creation;
+    entry.record.incarnation = claim.incarnation;
+    notes_.push_back(entry.note());
   }
   const bool newest = claim.creation == entry.record.creation;
   if (newest) {
     // Two hubs may have given one creation two incarnations, if the first one has died before it answered.
     entry.record.incarnation = std::max(entry.record.incarnation, claim.incarnation);
-    entry.closed_by_one = entry.closed_by_one || claim.closed;
   }
-  if (newest && claim.writes) {
+  if (newest && claim.closed && !std::exchange(entry.closed_by_one, true)) {
+    notes_.push_back(entry.note_of(peer));
+  }
+  if (newest && claim.writes && !entry.writers.contains(peer)) {
     entry.add_writer(peer);
+    notes_.push_back(entry.note_of(peer));
   }
   if (claim.opened > 0) {
     entry.readers[peer] = {peer, program, static_cast<int>(std::min<std::uint32_t>(claim.opened, INT32_MAX)),
@@ -211,6 +254,8 @@ std::vector<SeriesBook::Change> SeriesBook::rejoined(channel::PeerId peer, const
   }
   std::vector<Change> changes;
   for (auto& [name, entry] : entries_) {
+    const bool wrote = entry.writers.contains(peer);
+    const bool had_failed = entry.failed;
     if (creations_.has_withdrawn(peer, entry.record.creation)) {
       entry.withdraw(peer);
     } else if (creations_.takes_part(peer, name, entry.record.creation)) {
@@ -218,8 +263,11 @@ std::vector<SeriesBook::Change> SeriesBook::rejoined(channel::PeerId peer, const
     } else if (!written.contains(entry.record.creation)) {
       entry.writers.erase(peer);
     }
+    if (wrote != entry.writers.contains(peer) || had_failed != entry.failed) {
+      notes_.push_back(entry.note_of(peer));
+    }
     if (entry.described) {  // it may have claimed just now that it has closed the series
-      end_if_unwritten(entry, now_ns, changes);
+      entry.end_if_unwritten(now_ns, changes);
     }
   }
   return changes;
@@ -236,10 +284,12 @@ void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std:
     if (creations_.has_withdrawn(part.writer, record.creation)) {
       entry->writers.erase(part.writer);
       entry->failed = true;
-    } else if (creations_.takes_part(part.writer, record.name, record.creation) || may_come(part)) {
+    } else if (!entry->remembered &&
+               (creations_.takes_part(part.writer, record.name, record.creation) || may_come(part))) {
       entry->writers.insert(part.writer);
     }
   }
+  notes_.push_back(entry->note());
   entry->end_if_unwritten(now_ns);
 }
 
@@ -249,6 +299,7 @@ Status SeriesBook::creating(channel::PeerId peer, const std::string& name, std::
   COUPLET_TRY(creations_.begins(peer, name, creation));
   if (auto* const entry = find_creation(name, creation); entry != nullptr) {
     entry->add_writer(peer);
+    notes_.push_back(entry->note_of(peer));
   }
   return {};
 }
@@ -260,7 +311,8 @@ std::vector<SeriesBook::Change> SeriesBook::writer_closed(channel::PeerId peer, 
   if (auto* const entry = find_creation(name, creation); entry != nullptr) {
     entry->closed_by_one = true;
     entry->writers.erase(peer);
-    end_if_unwritten(*entry, now_ns, changes);
+    notes_.push_back(entry->note_of(peer));
+    entry->end_if_unwritten(now_ns, changes);
   }
   return changes;
 }
@@ -272,7 +324,8 @@ std::vector<SeriesBook::Change> SeriesBook::withdraw(channel::PeerId peer, const
   creations_.withdraws(peer, creation);
   if (auto* const entry = find_creation(name, creation); entry != nullptr) {
     entry->withdraw(peer);
-    end_if_unwritten(*entry, now_ns, changes);
+    notes_.push_back(entry->note_of(peer));
+    entry->end_if_unwritten(now_ns, changes);
   }
   return changes;
 }
@@ -359,7 +412,7 @@ std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std:
       required.openers.gone(peer);
     }
     if (entry.writers.erase(peer) > 0) {
-      end_if_unwritten(entry, now_ns, changes);
+      entry.end_if_unwritten(now_ns, changes);
     }
   }
   return changes;

@@ -13,10 +13,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.hpp"
 #include "universe/control.hpp"
+#include "universe/hub/earlier_members.hpp"
+#include "universe/hub/hub_event.hpp"
 #include "universe/hub/openers.hpp"
 #include "universe/hub/said_of_creations.hpp"
 #include "universe/registry.hpp"
@@ -42,6 +45,10 @@ class SeriesBook {
 
   // From now on, new names get incarnations above those of names that were forgotten with an earlier hub.
   void begin_epoch(std::uint32_t epoch) noexcept { first_incarnation_ = std::uint64_t{epoch} << 32U; }
+  // Takes what an earlier hub has written down of a series, of whose writers only those are left that are awaited.
+  void remember(const std::string& name, const std::string& program, const EarlierSeries& earlier);
+  // Returns what the next hub has to know, in order: events `register` and `writer`.
+  [[nodiscard]] std::vector<HubEvent> take_notes() { return std::exchange(notes_, {}); }
   // Stores the record with its incarnation. Returns limit if there are too many series, and exists if a peer writes
   // this name that has no part of the new creation, or has withdrawn from it: one that takes part does not write a
   // series of that name any longer, whatever the hub has heard. A creation that is announced again, since its announcer
@@ -127,6 +134,7 @@ class SeriesBook {
   struct Entry : Stored {
     bool described = false;
     bool recalled = false;              // a member was asked for the description
+    bool remembered = false;            // from an earlier hub: `writers` is known without the description
     std::set<channel::PeerId> writers;  // and those of which it is not known whether they write
     bool failed = false;                // a rank has withdrawn, or had died before the announcement
     bool closed_by_one = false;         // a rank has closed it in good order
@@ -148,15 +156,19 @@ class SeriesBook {
     [[nodiscard]] bool is_void() const noexcept { return writers.empty() && failed && !closed_by_one; }
     // Ends if no peer writes it any longer. Returns true if its `closed` has changed.
     bool end_if_unwritten(std::uint64_t now_ns);
+    // Appends it to the changes if it ends now.
+    void end_if_unwritten(std::uint64_t now_ns, std::vector<Change>& changes);
     void note_opened(const Reader& reader);
+    // Returns what the next hub has to know: all of it, or only whether the peer is among the writers.
+    [[nodiscard]] HubEvent note() const;
+    [[nodiscard]] HubEvent note_of(channel::PeerId peer) const;
     [[nodiscard]] std::vector<channel::PeerId> reading() const;
   };
   // Returns the entry of that creation, or nullptr.
   [[nodiscard]] Entry* find_creation(const std::string& name, std::uint64_t creation);
-  // Appends the entry to the changes if it has ended now.
-  static void end_if_unwritten(Entry& entry, std::uint64_t now_ns, std::vector<Change>& changes);
 
   std::map<std::string, Entry> entries_;
+  std::vector<HubEvent> notes_;
   SaidOfCreations creations_;
   std::uint64_t first_incarnation_ = 0;
 };

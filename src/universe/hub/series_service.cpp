@@ -46,6 +46,7 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
     return part.writer == asker.peer || is_here || may_come(part);
   };
   const auto record = book_.announce(*decoded, std::make_shared<const std::string>(std::move(description)), lives);
+  write_down();
   if (!record.ok()) {
     outbox_.answer(asker.connection, request, record.status());
     return;
@@ -197,6 +198,7 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
       status = book_.reader_closed(asker.peer, message.name);
       break;
   }
+  write_down();
   if (status.ok() && event != nullptr) {
     note(event, asker, message.name, 0);
   }
@@ -251,6 +253,7 @@ Status SeriesService::claim(const Asker& asker, const RejoinMessage& message, st
     }
   }
   tell(book_.rejoined(asker.peer, message, now_ns));
+  write_down();
   tell_opened({});
   return {};
 }
@@ -269,6 +272,7 @@ Status SeriesService::take(const Asker& asker, const RecordMessage& message, std
   book_.describe(
       record, std::make_shared<const std::string>(std::move(*whole)),
       [this](const SeriesPart& part) { return may_come(part); }, now_ns);
+  write_down();
   note_gone_programs();  // required readers that left before this hub was started
   if (const auto* const stored = book_.find(record.name, -1); stored != nullptr) {
     for (const auto& key : waiting_.take_for_series(record.name, stored->record.incarnation)) {
@@ -353,6 +357,12 @@ void SeriesService::tell_all(ConnectionId connection, channel::PeerId peer) {
 ConnectionId SeriesService::connection_of(channel::PeerId peer) const {
   const auto* const seat = seats_.find(peer);
   return seat == nullptr ? 0 : seat->connection;
+}
+
+void SeriesService::write_down() {
+  for (auto& event : book_.take_notes()) {
+    outbox_.note(std::move(event));
+  }
 }
 
 void SeriesService::note(const char* what, const Asker& asker, const std::string& series, std::uint64_t incarnation) {

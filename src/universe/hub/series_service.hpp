@@ -74,6 +74,8 @@ class SeriesService {
   // call.
   void tell_opened(const std::string& name);
   [[nodiscard]] SeriesMessage news_of(const SeriesRecord& record) const;
+  // Lets the next hub know what has changed.
+  void write_down();
   void note(const char* what, const Asker& asker, const std::string& series, std::uint64_t incarnation);
   [[nodiscard]] ConnectionId connection_of(channel::PeerId peer) const;
 

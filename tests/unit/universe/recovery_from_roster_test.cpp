@@ -107,6 +107,79 @@ TEST(RecoveryFromRoster, ARankIsLetInWhenItIsKnownWhetherTheOthersLive) {
   }
 }
 
+HubSettings with_series(EarlierSeries eta) {
+  auto settings = resumed("ocean:2,nowcast:1");
+  settings.earlier.programs = {{"ocean", 2, 0, true}, {"nowcast", 1, 2, true}};
+  for (channel::PeerId peer = 0; peer < 3; ++peer) settings.earlier.ranks[peer] = {PeerState::present, 0, {}};
+  eta.creation = 7;
+  eta.incarnation = 5;
+  settings.earlier.series["eta"] = std::move(eta);
+  return settings;
+}
+
+SeriesRecord of_nowcast() {
+  SeriesRecord record;
+  record.name = "eta";
+  record.program = "nowcast";
+  record.creation = 8;
+  record.fields = {{"", COUPLET_DOUBLE, {4}}};
+  record.slots = 2;
+  record.parts = {{2, 0, 1, {{{1, {0}, {4}}}}, "series-eta"}};
+  return record;
+}
+
+ConnectionId come_back(HubWorld& world, channel::PeerId peer) {
+  const auto connection = world.connect();
+  auto message = member_of_ocean(peer);
+  message.node = peer < 2 ? 0 : 1;
+  message.node_key = peer < 2 ? "key-a" : "key-b";
+  world.send(connection, message);
+  return connection;
+}
+
+// Fault: a rank that wrote a series computed while the hub was killed and started again. Another program was given the
+// name, and readers found only its series.
+TEST(RecoveryFromRoster, TheNameOfARankThatHasNotComeBackIsTaken) {
+  HubWorld world(with_series({.writers = {0}}));
+  world.advance(0.1);
+  const auto nowcast = come_back(world, 2);
+  world.announce(nowcast, 9, of_nowcast());
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::exists);
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).text,
+            "series 'eta' is being written by program 'ocean' (universe rank 0)");
+  come_back(world, 0);  // it claims nothing: it has closed the series
+  world.announce(nowcast, 10, of_nowcast());
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::ok);
+  EXPECT_GT(world.last<AnswerMessage>(nowcast).series->incarnation, 5U);
+}
+
+// Fault: a rank had closed a series and computed. A reader described the series to a new hub, which took the rank for
+// its writer until that made a call.
+TEST(RecoveryFromRoster, WhatHasEndedStaysEnded) {
+  for (const bool failed : {false, true}) {
+    HubWorld world(with_series({.failed = failed, .closed_by_one = !failed}));
+    world.advance(0.1);
+    const auto nowcast = world.connect();
+    auto reader = member_of_ocean(2);
+    reader.node = 1;
+    reader.node_key = "key-b";
+    reader.series = {{"eta", 5, false, 1, 1, true, false, 7}};
+    world.send(nowcast, reader);
+    EXPECT_EQ(world.has<RecallMessage>(nowcast), !failed) << "what has failed is not described";
+    auto record = of_nowcast();
+    record.program = "ocean";
+    record.creation = 7;
+    record.parts.front().writer = 0;
+    const auto description = encode_record(record);
+    if (!failed) world.send(nowcast, RecordMessage{"eta", 5, {description.size(), 0, description}});
+    world.send(nowcast, FindMessage{7, "eta", -1, false});
+    EXPECT_EQ(world.last<AnswerMessage>(nowcast).series.has_value(), !failed);
+    EXPECT_TRUE(failed || world.last<AnswerMessage>(nowcast).series->closed);
+    world.announce(nowcast, 9, of_nowcast());
+    EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::ok);
+  }
+}
+
 TEST(RecoveryFromRoster, OfOtherProgramsIsIgnored) {
   auto settings = resumed("ocean:2,nowcast:1");
   settings.earlier.programs = {{"ocean", 3, 0, true}, {"nowcast", 1, 3, true}};

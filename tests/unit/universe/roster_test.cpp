@@ -75,6 +75,54 @@ TEST_F(RosterFile, TellsTheNextHubWhoWasThereAndWhereItListened) {
   }
 }
 
+HubEvent registered(const std::string& name, const std::string& program, std::set<channel::PeerId> writers) {
+  HubEvent event{.name = "register", .program = program, .series = name};
+  event.entry.creation = UINT64_MAX;
+  event.entry.incarnation = 3;
+  event.entry.writers = std::move(writers);
+  return event;
+}
+
+HubEvent writer(const std::string& name, channel::PeerId peer, bool writes, bool closed = false, bool failed = false) {
+  HubEvent event{.name = "writer", .peer = peer, .series = name};
+  event.entry.creation = UINT64_MAX;
+  event.entry.closed_by_one = closed;
+  event.entry.failed = failed;
+  if (writes) event.entry.writers.insert(peer);
+  return event;
+}
+
+TEST_F(RosterFile, TellsTheNextHubWhoWritesWhichSeries) {
+  Roster roster;
+  roster.open(directory_.path(), false);
+  roster.add({.name = "complete", .programs = {{"ocean", 9, 0, true}, {"the sea", 2, 9, true}}});
+  for (channel::PeerId peer = 0; peer < 11; ++peer) roster.add(event("joined", peer));
+  roster.add(registered("eta", "ocean", {0, 1, 2, 7, 8}));
+  roster.add(registered("the deep sea", "the sea", {9, 10}));
+  roster.add(registered("zeta", "ocean", {}));
+  roster.add(writer("eta", 2, false, true));
+  roster.add(writer("eta", 5, true, true));
+  roster.add(event("lost", 7));
+  roster.add(event("rejoined", 8));
+  roster.add(event("joined", 9, 1));  // its next life
+  roster.add(writer("the deep sea", 10, false, false, true));
+  roster.flush();
+  for (int hub = 0; hub < 2; ++hub) {
+    const auto known = read().series;
+    ASSERT_EQ(known.size(), 3U);
+    const auto& eta = known.at("eta");
+    EXPECT_EQ(eta.writers, (std::set<channel::PeerId>{0, 1, 5, 8}));
+    EXPECT_EQ(eta.creation, UINT64_MAX);
+    EXPECT_EQ(eta.incarnation, 3U);
+    EXPECT_EQ(eta.program, 0U);
+    EXPECT_TRUE(eta.closed_by_one && !eta.failed);
+    const auto& other = known.at("the deep sea");
+    EXPECT_TRUE(other.writers.empty() && other.failed && !other.closed_by_one);
+    EXPECT_EQ(other.program, 1U);
+    EXPECT_TRUE(known.at("zeta").writers.empty());
+  }
+}
+
 // A firewall may refuse all calls from the host of the hub. The next hub would take that for the end of all ranks.
 TEST_F(RosterFile, PassesOnNoPortOfAnAddressThatItHasNotReached) {
   Roster roster;
@@ -147,15 +195,35 @@ TEST_F(RosterFile, ALineThatWasBeingWrittenWhenTheHubWasKilledDoesNotCount) {
 }
 
 TEST_F(RosterFile, WhatIsNoRosterIsIgnored) {
-  for (const char* line :
-       {"", "rank", "rank 1", "rank -1 present 0 0 0", "rank 1 present 99999 00000000000000000000ffff7f000001 1",
-        "rank 1 present 0 00000000000000000000ffff7f00000 1", "rank 1 asleep 0 00000000000000000000ffff7f000001 1",
-        "rank 1 present 0 00000000000000000000ffff7f000001 70000", "program 0 ocean", "program x ocean", "reached 1",
-        "ticket", "ticket 1", "ticket 1 70000", "unknown"}) {
-    std::ofstream(path(), std::ios::trunc) << "couplet roster 2\nprogram 1 ocean\n" << line << "\n";
+  for (const char* line : {"",
+                           "rank",
+                           "rank 1",
+                           "rank -1 present 0 0 0",
+                           "rank 1 present 99999 00000000000000000000ffff7f000001 1",
+                           "rank 1 present 0 00000000000000000000ffff7f00000 1",
+                           "rank 1 asleep 0 00000000000000000000ffff7f000001 1",
+                           "rank 1 present 0 00000000000000000000ffff7f000001 70000",
+                           "program 0 ocean",
+                           "program x ocean",
+                           "reached 1",
+                           "ticket",
+                           "ticket 1",
+                           "ticket 1 70000",
+                           "series 7 0 0 0 0+1",
+                           "series 7 0 4 0 0+1 eta",
+                           "series 7 0 0 0 0+0 eta",
+                           "series 7 0 0 0 4294967295+2 eta",
+                           "series 7 0 0 0 0+4294967295 eta",
+                           "series 7 0 0 0 0 eta",
+                           "series x 0 0 0 - eta",
+                           "writer 7 0 1 0",
+                           "writer 7 0 2 0 eta",
+                           "writer 7 0 1 9 eta",
+                           "unknown"}) {
+    std::ofstream(path(), std::ios::trunc) << "couplet roster 3\nprogram 1 ocean\n" << line << "\n";
     EXPECT_TRUE(read().programs.empty()) << line;
   }
-  std::ofstream(path(), std::ios::trunc) << "couplet roster 1\nprogram 1 ocean\n";
+  std::ofstream(path(), std::ios::trunc) << "couplet roster 2\nprogram 1 ocean\n";
   EXPECT_TRUE(read().programs.empty());
 }
 
@@ -166,11 +234,11 @@ TEST_F(RosterFile, ThatIsAPipeIsIgnored) {
 }
 
 TEST_F(RosterFile, OfAnotherRunIsReplaced) {
-  std::ofstream(path()) << "couplet roster 2\nprogram 1 ocean\n";
+  std::ofstream(path()) << "couplet roster 3\nprogram 1 ocean\n";
   Roster roster;
   roster.open(directory_.path(), false);
   EXPECT_TRUE(roster.earlier().programs.empty());
-  EXPECT_EQ(contents(), "couplet roster 2\n");
+  EXPECT_EQ(contents(), "couplet roster 3\n");
 }
 
 TEST_F(RosterFile, StaysBoundedWhileRanksComeAndGo) {
