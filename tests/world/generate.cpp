@@ -152,7 +152,9 @@ void create_again(Plan& plan, Random& random) {
       how["after"] = number(random.below(60));
     }
     plan.faults.push_back({time_s, make("kill", "hub", how)});
-    plan.faults.push_back({time_s + static_cast<double>(random.between(50, 2000)) / 1e3, make("start", "hub")});
+    // Calls wait 4 s for a hub that is away.
+    const double away_s = static_cast<double>(random.between(50, random.chance(0.5) ? 2000 : 8000)) / 1e3;
+    plan.faults.push_back({time_s + away_s, make("start", "hub")});
   }
   plan.faults.push_back({15, make("start", "hub")});  // a kill may have come after all others
   if (random.chance(0.5)) {
