@@ -22,7 +22,8 @@ class SeriesAccount {
  public:
   using Description = std::shared_ptr<const std::string>;
 
-  // creation: SeriesRecord::creation. Returns exists if this member writes that name, or creates it already.
+  // creation: SeriesRecord::creation. Returns exists if this member writes that name, or creates it already, and limit
+  // if it takes part in too many creations.
   Status creates(const std::string& name, std::uint64_t creation) {
     if (is_written(name)) {
       return fail(Code::exists, "series '{}' is being written by this process", name);

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <limits>
 #include <optional>
 #include <set>
 #include <utility>

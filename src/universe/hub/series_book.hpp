@@ -2,7 +2,7 @@
 // Pure; a part of HubState. A series is known by the number of its creation; its incarnation is the order of those of
 // one name. Invariants: there is one record for each name, that of its newest incarnation; what writes and reads is
 // alive, as far as the hub knows: peer_gone() and rejoined() see to it. After a restart of the hub a name may be known
-// from members' claims before its description has arrived: until then find() does not return it.
+// from the roster, or from members' claims, before its description has arrived: until then find() does not return it.
 // Tests: tests/unit/universe/series_book_test.cpp, tests/unit/universe/failed_creations_test.cpp.
 #pragma once
 
@@ -45,7 +45,7 @@ class SeriesBook {
 
   // From now on, new names get incarnations above those of names that were forgotten with an earlier hub.
   void begin_epoch(std::uint32_t epoch) noexcept { first_incarnation_ = std::uint64_t{epoch} << 32U; }
-  // Takes what an earlier hub has written down of a series, of whose writers only those are left that are awaited.
+  // Takes what an earlier hub has written down of a series. Its writers are those that this hub awaits.
   void remember(const std::string& name, const std::string& program, const EarlierSeries& earlier);
   // Returns what the next hub has to know, in order: events `register` and `writer`.
   [[nodiscard]] std::vector<HubEvent> take_notes() { return std::exchange(notes_, {}); }
@@ -59,7 +59,7 @@ class SeriesBook {
   // Returns nullptr if there is no incarnation above newer_than.
   [[nodiscard]] const Stored* find(const std::string& name, std::int64_t newer_than) const;
 
-  // Has the description of the series, of which members have told, not arrived?
+  // Is the series known to be there, although its description has not arrived?
   [[nodiscard]] bool is_awaited(const std::string& name) const;
 
   // A member has come back: takes what it does with a series. Returns true if the description is to be recalled from
@@ -135,7 +135,7 @@ class SeriesBook {
     bool described = false;
     bool recalled = false;              // a member was asked for the description
     bool remembered = false;            // from an earlier hub: `writers` is known without the description
-    std::set<channel::PeerId> writers;  // and those of which it is not known whether they write
+    std::set<channel::PeerId> writers;  // those that write, and those of which this hub does not know whether they do
     bool failed = false;                // a rank has withdrawn, or had died before the announcement
     bool closed_by_one = false;         // a rank has closed it in good order
     std::map<channel::PeerId, Reader> readers;
