@@ -423,9 +423,11 @@ void Roster::add_line(const std::string& line) {
 void Roster::flush() {
   if (queue_.empty() || !file_) {
     queue_.clear();
-  } else if (lines_ > 2 * needed_lines() + max_stale_roster_lines) {
+  } else if (lines_ > 2 * needed_lines() + max_stale_roster_lines ||
+             appended_bytes_ + queue_.size() > whole_bytes_ + max_stale_roster_bytes) {
     write_anew();
   } else {
+    appended_bytes_ += queue_.size();
     write(std::exchange(queue_, {}));
   }
 }
@@ -436,7 +438,9 @@ std::string Roster::text() const {
     text += rank_line(peer, member);
   }
   for (const auto& [name, series] : members_.series) {
-    text += series_line(name, series);
+    // Without the ranks the next hub would know nothing, so that series are left out of a file that would be too long.
+    const auto line = series_line(name, series);
+    text += text.size() + line.size() <= max_roster_bytes / 4 ? line : std::string();
   }
   if (!knows_tickets_) {
     text += fmt::format("{}\n", unknown_line);
@@ -456,7 +460,10 @@ void Roster::write_anew() {
   queue_.clear();
   lines_ = needed_lines();
   file_ = os::Descriptor(::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  write(text());
+  const auto all = text();
+  whole_bytes_ = all.size();
+  appended_bytes_ = 0;
+  write(all);
   if (file_ && std::rename(made.c_str(), path_.c_str()) != 0) {
     give_up();
   }

@@ -27,6 +27,8 @@ namespace couplet::universe {
 
 // So many lines that no longer count may be in the file beside two for each rank. Then it is written anew.
 inline constexpr std::size_t max_stale_roster_lines = 4096;
+// The same for bytes beside those of the file when it was last written anew: lines of series may be long.
+inline constexpr std::size_t max_stale_roster_bytes = std::size_t{1} << 20U;
 
 class Roster {
  public:
@@ -79,6 +81,8 @@ class Roster {
   os::Descriptor file_;
   std::string queue_;
   std::size_t lines_ = 0;
+  std::size_t whole_bytes_ = 0;     // the size of the file when it was written as a whole
+  std::size_t appended_bytes_ = 0;  // since then
   // There was no earlier hub, or its file was read, and the same holds for all hubs before that one.
   bool knows_tickets_ = true;
   bool is_known_ = false;  // take_file() was given a roster

@@ -123,6 +123,21 @@ TEST_F(RosterFile, TellsTheNextHubWhoWritesWhichSeries) {
   }
 }
 
+// Fault: a name that was created again each step by every second rank made the file too long to be read.
+TEST_F(RosterFile, StaysBoundedWhileSeriesAreCreatedAgain) {
+  Roster roster;
+  roster.open(directory_.path(), false);
+  roster.add(complete());
+  std::set<channel::PeerId> writers;
+  for (channel::PeerId peer = 0; peer < 10'000; peer += 2) writers.insert(peer);
+  for (int time = 0; time < 200; ++time) {
+    roster.add(registered("eta", "ocean", writers));
+    roster.flush();
+  }
+  EXPECT_LT(contents().size(), 2 * max_stale_roster_bytes);
+  EXPECT_EQ(read().series.at("eta").writers, writers);
+}
+
 // A firewall may refuse all calls from the host of the hub. The next hub would take that for the end of all ranks.
 TEST_F(RosterFile, PassesOnNoPortOfAnAddressThatItHasNotReached) {
   Roster roster;
