@@ -165,9 +165,11 @@ void Session::watch_awaited(std::uint64_t call) {
 Status Session::absent_member(std::uint64_t call) const {
   for (const std::int32_t rank : meeting_.awaited(call)) {
     const channel::PeerId peer = mailbox_.group().peer(rank);
-    if (courier_.is_lost(peer) && !courier_.has_left(peer)) return lost(rank);
+    const bool is_lost = courier_.is_lost(peer);
+    if (is_lost && !courier_.has_left(peer)) return lost(rank);
+    const bool was_lost = is_lost || courier_.losses(peer) != losses_[static_cast<std::size_t>(rank)];
     const bool has_left = facts_.has_left && facts_.has_left(peer) && !courier_.is_connected(peer);
-    if (!has_left && !courier_.has_left(peer)) continue;
+    if (!has_left && !(was_lost && courier_.has_left(peer))) continue;
     return fail(Code::peer_lost, "rank {} ({}) has left, and has not made this call", rank, courier_.name(peer));
   }
   return {};

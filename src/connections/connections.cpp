@@ -110,12 +110,13 @@ void Connections::waits_for(channel::PeerId peer) noexcept {
     return;
   }
   hub_missed_.look(os::now_ns());
-  const auto& info = membership_.peer(peer);
-  const bool dialed = knows(peer, info.incarnation) && table_.find(peer) != nullptr;  // no channel: for lack of memory
-  if (hub_missed_.total_ns() < hub_patience_ns || info.node == membership_.node() || dialed) {
-    return;
-  }
   try {
+    look_for_returned();  // the caller asks next whether the peer is lost
+    const auto& info = membership_.peer(peer);
+    const bool dialed = knows(peer, info.incarnation) && table_.find(peer) != nullptr;  // no channel: no memory
+    if (hub_missed_.total_ns() < hub_patience_ns || info.node == membership_.node() || dialed) {
+      return;
+    }
     static_cast<void>(channel_to(peer));  // the next wait tries again if that is not possible now
   } catch (const std::bad_alloc&) {
     return;
@@ -360,6 +361,7 @@ void Connections::connected(Transport& transport, const Offer& offer, std::uniqu
   peer.not_taken = peer.walk ? peer.walk->reasons() : "";
   peer.walk.reset();
   more_.begin(id, transport.name());
+  look_for_returned();
   if (gone(membership_.peer(id))) {  // the peer has ended, and this lane contains what it sent before
     drain(id);
     table_.fail(id, fail(Code::peer_lost, "{} has ended", membership_.peer_name(id)));

@@ -76,7 +76,7 @@ class Courier {
   void drop(channel::PeerId peer, std::uint32_t context) noexcept;
   // How often the peer was lost so far; without a peer: how often any was.
   [[nodiscard]] std::uint64_t losses(std::optional<channel::PeerId> peer = std::nullopt) const noexcept;
-  // Has the peer, the last time, left in good order?
+  // Had the peer left in good order when it was last lost? It may be back since.
   [[nodiscard]] bool has_left(channel::PeerId peer) const noexcept;
   // Is the peer lost, and not back?
   [[nodiscard]] bool is_lost(channel::PeerId peer) const noexcept;

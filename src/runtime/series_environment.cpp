@@ -60,11 +60,12 @@ Status SeriesEnvironment::alive(channel::PeerId peer, std::uint16_t incarnation)
     // The relay of this node hears that the peer has ended, or this process if there is none.
     message::Courier courier(messenger_);
     courier.watch(peer);
-    if (courier.has_left(peer)) {
+    const bool is_gone = courier.is_lost(peer);
+    if (is_gone && courier.has_left(peer)) {
       return fail(Code::peer_lost, "{} has left", membership_.peer_name(peer));
     }
     const bool is_far = membership_.peer(peer).node != membership_.node();
-    if (is_far && courier.is_lost(peer) && !pushes_ && !relay_lives()) {  // nobody could send it another step
+    if (is_far && is_gone && !pushes_ && !relay_lives()) {  // nobody could send it another step
       return courier.loss(peer);
     }
   }

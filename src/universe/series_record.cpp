@@ -1,5 +1,7 @@
 #include "universe/series_record.hpp"
 
+#include <algorithm>
+
 #include "base/types.hpp"
 #include "universe/control.hpp"
 #include "universe/programs.hpp"
@@ -79,6 +81,11 @@ std::size_t min_part_bytes(const std::vector<SeriesField>& fields) {
 
 }  // namespace
 
+bool is_series_name(std::string_view name) {
+  return !name.empty() && name.size() <= max_series_name &&
+         std::none_of(name.begin(), name.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' '; });
+}
+
 std::string encode_record(const SeriesRecord& record) {
   FieldWriter out;
   out.put(record_version);
@@ -138,8 +145,11 @@ Result<SeriesRecord> decode_record(std::string_view bytes) {
   for (std::size_t index = 0; index < fields && !in.failed(); ++index) {
     record.fields.push_back(take_field(in));
   }
-  if (!in.failed() && (record.name.empty() || record.fields.empty())) {
-    in.complain(record.name.empty() ? "name" : "fields", "empty");
+  if (!in.failed() && !is_series_name(record.name)) {
+    in.complain("name", "empty, or has control characters");
+  }
+  if (!in.failed() && record.fields.empty()) {
+    in.complain("fields", "empty");
   }
   const auto parts = in.take_count("parts", max_record_parts, min_part_bytes(record.fields));
   for (std::size_t index = 0; index < parts && !in.failed(); ++index) {

@@ -116,6 +116,25 @@ def test_a_member_that_died_before_the_first_call_is_told(make_world: MakeWorld)
     one.leave(two)
 
 
+def test_the_next_life_of_a_member_that_had_left_is_awaited(make_world: MakeWorld) -> None:
+    """Fault: a first call in which it was late failed, since its earlier life had left."""
+    world = make_world("one:1,two:1")
+    one, two = Guest(world, "one", 0, 1), Guest(world, "two", 0, 1)
+    one.ready()
+    two.ready()
+    two.get("universe.group.Send(np.zeros(1), 0)")
+    one.get("universe.group.Recv(np.zeros(1), 1)")
+    two.leave()
+    one.refused("universe.group.recv(1, timeout=20)", "PEER_LOST", "left")
+    two = Guest(world, "two", 0, 1)
+    two.ready()
+    one.say("universe.group.barrier()")
+    time.sleep(2)  # it computes
+    two.get("universe.group.barrier()")
+    assert one.hear() == "is None"
+    one.leave(two)
+
+
 def test_colors_are_whole_numbers(make_world: MakeWorld) -> None:
     one, two = pair(make_world)
     one.say("made = universe.split('land', True)")

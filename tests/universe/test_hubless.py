@@ -112,6 +112,40 @@ def test_the_hold_of_a_reader_that_is_killed_on_another_node_ends(
     world.clean()
 
 
+@pytest.mark.parametrize("relay", ["in_calls", "auto"])
+def test_the_hold_of_the_next_life_of_a_reader_that_had_left_stands(make_world: MakeWorld, relay: str) -> None:
+    """Chaos seed 37300046: once the hub was silent, the reader counted as one that had left, as its first life had."""
+    world = make_world("ocean:1,nowcast:1")
+    world.environment |= {"COUPLET_RELAY": relay}
+    ocean = Guest(world, "ocean", 0, 1, COUPLET_NODE="a")
+    nowcast = Guest(world, "nowcast", 0, 1, COUPLET_NODE="b")
+    ocean.ready()
+    nowcast.ready()
+    ocean.say("universe.group.Recv(np.zeros(1), 1)")
+    nowcast.get("universe.group.Send(np.zeros(1), 0)")
+    ocean.hear()
+    nowcast.leave()
+    ocean.get(
+        "series = universe.create_series('eta', (4,), 'f8', slots=2, required_readers=['nowcast'], wait_timeout=5)"
+    )
+    nowcast = Guest(world, "nowcast", 0, 1, COUPLET_NODE="b")
+    nowcast.ready()
+    ocean.say("[series.put(np.zeros(4), step) for step in range(3)]")
+    nowcast.get("reader = universe.open_series('eta', mode='hold')")
+    nowcast.get("reader.read(1, 1)")
+    ocean.hear()
+    world.kill_hub()
+    answer = ocean.ask("[series.put(np.zeros(4), step) for step in range(3, 9)]")
+    assert answer.startswith("error COUPLET_ERROR_TIMEOUT "), f"the reader computes, and was released: {answer}"
+    nowcast.get("reader.read(1, 1)")
+    nowcast.ask("reader.close()")  # the hub cannot be told
+    nowcast.leave()
+    ocean.ask("series.close()")
+    ocean.leave()
+    world.kill()
+    world.clean()
+
+
 @pytest.mark.parametrize("leaves", [False, True], ids=["killed", "leaves"])
 def test_the_hold_of_a_reader_ends_without_hub_and_relay(make_world: MakeWorld, leaves: bool) -> None:
     """Chaos seed 29100037: hub and relay were dead, and the writer was held up by a reader that had left."""

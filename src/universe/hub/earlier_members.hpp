@@ -3,7 +3,6 @@
 // read from the roster (roster.hpp), used by HubState.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -27,7 +26,6 @@ struct EarlierMember {
 struct EarlierSeries {
   std::uint64_t creation = 0;
   std::uint64_t incarnation = 0;
-  std::size_t program = 0;  // its place in the list of programs
   bool failed = false;
   bool closed_by_one = false;
   std::set<channel::PeerId> writers;

@@ -288,9 +288,8 @@ void HubState::await_members(std::uint64_t now_ns) {
       const auto* const seat = seats_.find(peer);
       return seat == nullptr || !seat->awaited;
     });
-    if (series.program < seats_.programs().size()) {
-      series_.book().remember(name, seats_.programs()[series.program].spec.name, series);
-    }
+    const auto program = series.writers.empty() ? -1 : seats_.place_of(*series.writers.begin()).program;
+    series_.book().remember(name, program < 0 ? std::string() : seats_.program(program).spec.name, series);
   }
   welcome_.clear();
   std::vector<PeerRun> known;
@@ -325,8 +324,9 @@ void HubState::take_exceptions(const std::vector<PeerRun>& exceptions, std::uint
       if (seat == nullptr || !seat->awaited || run.incarnation < seat->info.incarnation) {
         continue;
       }
-      if (run.state == PeerState::absent && absences_.was_cut_off(peer)) {
-        continue;  // this member has not heard of it yet, but this hub has seen it
+      const bool was_seen = absences_.was_cut_off(peer) || settings_.earlier.ranks.contains(peer);
+      if (run.state == PeerState::absent && was_seen) {
+        continue;  // this member has not heard of it yet, but this hub, or the one before it, has seen it
       }
       if (run.incarnation > seat->info.incarnation) {
         seat->info.contacts = {};  // they were those of the earlier incarnation
@@ -418,6 +418,7 @@ void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t inc
     --program.present;
     program.was_present = std::any_of(program.seats.begin(), program.seats.end(),
                                       [](const Seat& each) { return each.info.state != PeerState::absent; });
+    series_.peer_gone(peer, now_ns);
   } else {
     seat->next_incarnation = std::max<std::uint16_t>(seat->next_incarnation, seat->info.incarnation + 1U);
     const bool lost = state == PeerState::lost;
@@ -453,6 +454,10 @@ void HubState::look_for_awaited(std::uint64_t now_ns) {
     return;
   }
   if (after_restart_.awaited_count == 0) {
+    if (after_restart_.awaiting && !std::exchange(after_restart_.all_are_known, true) &&
+        settings_.earlier.programs.empty()) {
+      outbox_.note({.name = "complete", .programs = seats_.infos()});  // no hub has written it down for the next one
+    }
     return;
   }
   if (now_ns < after_restart_.next_look_ns) {

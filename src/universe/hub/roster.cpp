@@ -14,6 +14,7 @@
 
 #include "os/directory.hpp"
 #include "universe/node_directory.hpp"
+#include "universe/programs.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -143,8 +144,8 @@ bool take_flags(std::string_view& text, EarlierSeries& series) {
 }
 
 std::string series_line(const std::string& name, const EarlierSeries& series) {
-  return fmt::format("series {} {} {} {} {} {}\n", series.creation, series.incarnation, flags_of(series),
-                     series.program, runs_text(series.writers), name);
+  return fmt::format("series {} {} {} {} {}\n", series.creation, series.incarnation, flags_of(series),
+                     runs_text(series.writers), name);
 }
 
 std::string writer_line(const HubEvent& event) {
@@ -251,20 +252,27 @@ bool Roster::take_rank(std::string_view words) {
   }
   const bool whole = numbered && state == state_word(member.state) && take_number(words, member.incarnation) &&
                      take_address(words, member.listened_at.address) && take_number(words, member.listened_at.port);
+  set_rank(peer, member);
+  return whole;
+}
+
+// A process that has ended, or has a successor, writes nothing any longer.
+void Roster::set_rank(channel::PeerId peer, const EarlierMember& member) {
   const auto known = members_.ranks.find(peer);
-  if (known != members_.ranks.end() &&
-      (member.state != PeerState::present || member.incarnation != known->second.incarnation)) {
-    end_life(peer);
+  const bool same_life = known != members_.ranks.end() && member.state == PeerState::present &&
+                         member.incarnation == known->second.incarnation;
+  if (!same_life) {
+    for (auto& [name, series] : members_.series) {
+      series.writers.erase(peer);
+    }
   }
   members_.ranks[peer] = member;
-  return whole;
 }
 
 bool Roster::take_series(std::string_view words) {
   EarlierSeries series;
   const bool whole = take_number(words, series.creation) && take_number(words, series.incarnation) &&
-                     take_flags(words, series) && take_number(words, series.program) &&
-                     take_runs(words, series.writers) && !words.empty();
+                     take_flags(words, series) && take_runs(words, series.writers) && !words.empty();
   members_.series[std::string(words)] = std::move(series);
   return whole;
 }
@@ -293,13 +301,6 @@ void Roster::note_writer(const std::string& name, channel::PeerId peer, const Ea
   if (now.writers.contains(peer)) {
     series.writers.insert(peer);
   } else {
-    series.writers.erase(peer);
-  }
-}
-
-// The process has ended, so it writes nothing any longer.
-void Roster::end_life(channel::PeerId peer) {
-  for (auto& [name, series] : members_.series) {
     series.writers.erase(peer);
   }
 }
@@ -347,11 +348,8 @@ void Roster::add(const HubEvent& event) {
     return;
   }
   if (event.name == "register") {
-    auto& series = members_.series[event.series] = event.entry;
-    const auto own = std::find_if(members_.programs.begin(), members_.programs.end(),
-                                  [&](const ProgramInfo& program) { return program.name == event.program; });
-    series.program = static_cast<std::size_t>(own - members_.programs.begin());
-    add_line(series_line(event.series, series));
+    members_.series[event.series] = event.entry;
+    add_line(series_line(event.series, event.entry));
     return;
   }
   if (event.name == "writer") {
@@ -365,13 +363,11 @@ void Roster::add(const HubEvent& event) {
     return;
   }
   forget_call(event.peer);
-  if (event.name != "rejoined") {
-    end_life(event.peer);
-  }
-  auto& member = members_.ranks[event.peer];
+  EarlierMember member;
   member.state = present ? PeerState::present : left ? PeerState::left : PeerState::lost;
   member.incarnation = static_cast<std::uint16_t>(event.incarnation);
   member.listened_at = present ? event.listens_at : os::Endpoint();
+  set_rank(event.peer, member);
   add_line(rank_line(event.peer, member));
   if (const auto ticket = members_.tickets.find(event.peer);
       ticket != members_.tickets.end() && ticket->second <= member.incarnation) {

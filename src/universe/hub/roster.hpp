@@ -65,7 +65,7 @@ class Roster {
   bool take_series(std::string_view words);
   bool take_writer(std::string_view words);
   void note_writer(const std::string& name, channel::PeerId peer, const EarlierSeries& now);
-  void end_life(channel::PeerId peer);
+  void set_rank(channel::PeerId peer, const EarlierMember& member);
   [[nodiscard]] std::size_t needed_lines() const noexcept {
     return members_.ranks.size() + members_.tickets.size() + members_.series.size();
   }

@@ -100,7 +100,7 @@ void SeriesBook::Entry::end_if_unwritten(std::uint64_t now_ns, std::vector<Chang
 }
 
 HubEvent SeriesBook::Entry::note() const {
-  HubEvent event{.name = "register", .program = record.program, .series = record.name};
+  HubEvent event{.name = "register", .series = record.name};
   event.entry.creation = record.creation;
   event.entry.incarnation = record.incarnation;
   event.entry.failed = failed;
@@ -226,9 +226,10 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
   if (newest && claim.closed && !std::exchange(entry.closed_by_one, true)) {
     notes_.push_back(entry.note_of(peer));
   }
-  if (newest && claim.writes && !entry.writers.contains(peer)) {
+  if (newest && claim.writes) {
     entry.add_writer(peer);
-    notes_.push_back(entry.note_of(peer));
+    entry.record.program = program;
+    notes_.push_back(entry.note_of(peer));  // also if it was a writer: an earlier life of the rank may have been meant
   }
   if (claim.opened > 0) {
     entry.readers[peer] = {peer, program, static_cast<int>(std::min<std::uint32_t>(claim.opened, INT32_MAX)),
@@ -256,14 +257,15 @@ std::vector<SeriesBook::Change> SeriesBook::rejoined(channel::PeerId peer, const
   for (auto& [name, entry] : entries_) {
     const bool wrote = entry.writers.contains(peer);
     const bool had_failed = entry.failed;
+    const bool takes_part = creations_.takes_part(peer, name, entry.record.creation);
     if (creations_.has_withdrawn(peer, entry.record.creation)) {
       entry.withdraw(peer);
-    } else if (creations_.takes_part(peer, name, entry.record.creation)) {
+    } else if (takes_part) {
       entry.add_writer(peer);
     } else if (!written.contains(entry.record.creation)) {
       entry.writers.erase(peer);
     }
-    if (wrote != entry.writers.contains(peer) || had_failed != entry.failed) {
+    if (takes_part || wrote != entry.writers.contains(peer) || had_failed != entry.failed) {
       notes_.push_back(entry.note_of(peer));
     }
     if (entry.described) {  // it may have claimed just now that it has closed the series

@@ -246,6 +246,9 @@ void SeriesService::relay_came(std::uint16_t node, channel::PeerId relay) {
 Status SeriesService::claim(const Asker& asker, const RejoinMessage& message, std::uint64_t now_ns) {
   book_.forget_reader(asker.peer);
   for (const auto& claim : message.series) {
+    if (!is_series_name(claim.name)) {
+      return fail(Code::protocol, "message 'rejoin' has a series with a name that is empty or has control characters");
+    }
     const auto program = asker.place.relay ? std::string() : seats_.program(asker.place.program).spec.name;
     COUPLET_TRY_VALUE(const auto recall, book_.claim(asker.peer, program, claim));
     if (recall) {

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "hub_world.hpp"
+#include "support/temporary_directory.hpp"
+#include "universe/hub/roster.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -178,6 +180,90 @@ TEST(RecoveryFromRoster, WhatHasEndedStaysEnded) {
     world.announce(nowcast, 9, of_nowcast());
     EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::ok);
   }
+}
+
+// Fault: a member that had not heard of a rank came back first. The rank was awaited no longer, but its name stayed
+// taken for ever.
+TEST(RecoveryFromRoster, ARankOfWhichAMemberHasNotHeardIsAwaited) {
+  HubWorld world(with_series({.writers = {0}}));
+  world.advance(0.1);
+  const auto nowcast = world.connect();
+  auto message = member_of_ocean(2);
+  message.node = 1;
+  message.node_key = "key-b";
+  message.exceptions = {{0, 1, PeerState::absent, 0, unknown_node}};
+  world.send(nowcast, message);
+  EXPECT_EQ(world.hub().awaited_count(), 2U);
+  world.announce(nowcast, 9, of_nowcast());
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::exists);
+  come_back(world, 0);  // it claims nothing
+  world.announce(nowcast, 10, of_nowcast());
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::ok);
+}
+
+// Fault: the hub after this one gave the name away, since it knew of the series only from a member.
+TEST(RecoveryFromRoster, WhatAMemberHasClaimedIsWrittenDown) {
+  test::TemporaryDirectory directory;
+  Roster roster;
+  roster.open(directory.path(), false);
+  {
+    HubWorld world(resumed("ocean:2,nowcast:1"));
+    world.advance(0.1);
+    for (const channel::PeerId peer : {1U, 0U, 2U}) {
+      auto message = member_of_ocean(peer);
+      message.node = peer < 2 ? 0 : 1;
+      message.node_key = peer < 2 ? "key-a" : "key-b";
+      if (peer == 0) message.series = {{"eta", 5, true, 0, 0, true, false, 7}};
+      world.send(world.connect(), message);
+    }
+    world.advance(0.1);
+    for (const auto& event : world.events()) roster.add(event);
+    roster.flush();
+  }
+  auto settings = resumed("ocean:2,nowcast:1");
+  settings.earlier = Roster::read(directory.path());
+  ASSERT_EQ(settings.earlier.programs.size(), 2U) << "the hub had no roster, but knows all ranks now";
+  ASSERT_EQ(settings.earlier.ranks.size(), 3U);
+  HubWorld world(settings);
+  world.advance(0.1);
+  const auto nowcast = come_back(world, 2);
+  world.announce(nowcast, 9, of_nowcast());
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).text,
+            "series 'eta' is being written by program 'ocean' (universe rank 0)");
+}
+
+// Fault: the next hub took the line for the end of the rank's series, although the rank had claimed it.
+TEST(RecoveryFromRoster, AWriterThatClaimsWhatTheHubKnowsIsWrittenDownAgain) {
+  HubWorld world(with_series({.writers = {0}}));
+  world.advance(0.1);
+  const auto before = world.events().size();
+  auto message = member_of_ocean(0);
+  message.series = {{"eta", 5, true, 0, 0, true, false, 7}};
+  world.send(world.connect(), message);
+  const auto events = world.events();
+  const auto is = [&](const char* name) {
+    return std::find_if(events.begin() + static_cast<std::ptrdiff_t>(before), events.end(),
+                        [&](const HubEvent& event) { return event.name == name && event.peer == 0; });
+  };
+  ASSERT_NE(is("writer"), events.end());
+  EXPECT_LT(is("rejoined"), is("writer"));
+  EXPECT_TRUE(is("writer")->entry.writers.contains(0));
+}
+
+// Fault: a name with the end of a line in it made the whole roster unreadable.
+TEST(RecoveryFromRoster, AMemberWithAnImpossibleNameOfASeriesIsRefused) {
+  for (const char* name : {"", "eta\nrank"}) {
+    HubWorld world(with_series({.writers = {0}}));
+    world.advance(0.1);
+    auto message = member_of_ocean(0);
+    message.series = {{name, 5, true, 0, 0, true, false, 7}};
+    const auto ocean = world.connect();
+    world.send(ocean, message);
+    EXPECT_EQ(world.last<RefusedMessage>(ocean).code, Code::protocol);
+  }
+  auto record = of_nowcast();
+  record.name = "eta\nrank";
+  EXPECT_EQ(decode_record(encode_record(record)).code(), Code::protocol);
 }
 
 TEST(RecoveryFromRoster, OfOtherProgramsIsIgnored) {
