@@ -108,7 +108,8 @@ void Worker::greet(channel::PeerId coupler) {
   const TaskMessage hello = greeting();
   couplers_.open.insert(coupler);  // first: what this process sends to itself arrives inside send()
   couplers_.greeted.insert_or_assign(coupler, mark_of(hello));
-  if (mailbox_.send(coupler, hello).ok()) {
+  const Status sent = mailbox_.send(coupler, hello);
+  if (sent.ok()) {
     couplers_.lost.erase(coupler);
     return;
   }
@@ -120,7 +121,7 @@ void Worker::greet(channel::PeerId coupler) {
   }
   couplers_.open.erase(coupler);
   if (is_cut_off || mailbox_.environment().is_lost(coupler)) {
-    couplers_.lost.insert(coupler);
+    couplers_.lost.insert_or_assign(coupler, sent);
   }
 }
 
@@ -204,12 +205,14 @@ Status Worker::group_failure() const {
 
 // The error when no task is left and a coupler was lost. If it is started again, its tasks come again.
 Status Worker::without_end() const {
-  std::string names;
-  for (const channel::PeerId coupler : couplers_.lost) {
-    names += (names.empty() ? "" : ", ") + mailbox_.environment().peer_name(coupler);
+  std::string reasons;
+  for (const auto& [coupler, why] : couplers_.lost) {
+    const std::string name = mailbox_.environment().peer_name(coupler);
+    const std::string text = why.text();
+    reasons += (reasons.empty() ? "" : "; ") + (text.find(name) == std::string::npos ? name + ": " + text : text);
   }
   return fail(Code::peer_lost, "tasks '{}': no task is left here, but a coupler is lost that may have had more: {}",
-              name_, names);
+              name_, reasons);
 }
 
 // Shares what the first rank has found: the others' current_ becomes the same.
@@ -400,7 +403,7 @@ void Worker::lost(channel::PeerId peer, const Status& why) {
     couplers_.lost.erase(peer);  // the connection to it may have failed before
   }
   if (couplers_.open.erase(peer) != 0 && !has_left && why.code() != Code::end) {
-    couplers_.lost.insert(peer);
+    couplers_.lost.insert_or_assign(peer, why);
   }
   std::erase_if(orders_, [peer](const Order& order) { return order.coupler == peer; });
   const bool is_in_group = std::find(ranks_.begin(), ranks_.end(), static_cast<std::int32_t>(peer)) != ranks_.end();

@@ -58,8 +58,8 @@ class Worker final : public Listener {
     std::set<channel::PeerId> open{};                   // those that have not ended
     std::map<channel::PeerId, std::int32_t> greeted{};  // those that know this group, with the mark of its hello
     std::set<channel::PeerId> untold{};                 // those to which the group has to say hello (again)
-    std::set<channel::PeerId>
-        lost{};  // those that never said that no task comes, until the group has greeted them again
+    // Those that never said that no task comes, and why they count as lost, until the group has greeted them again.
+    std::map<channel::PeerId, Status> lost{};
   };
   Worker(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers);
   Status join_group(const WorkerOptions& options);

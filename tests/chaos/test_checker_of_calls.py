@@ -6,6 +6,7 @@ import pytest
 from histories_of_chaos import MS, call, good_run, kinds, life_of, message_stuck, read, reading, replace_reads
 
 from chaos.check import check
+from chaos.histories import Harm
 
 CLOSED = "program 'pong' rank 0 (universe rank 3) on host a, the coupler, has closed before the task was done"
 
@@ -21,6 +22,18 @@ def test_a_process_that_closes_its_tasks_answers_none(closes_ms: int | None, acc
         pong.calls.insert(-1, call("close_tasks", closes_ms, closes_ms + 1))
     assert all(each.begin_ns > 260 * MS for each in pong.calls if each.name == "leave")
     assert ("living-declared-dead" in kinds(check(run))) == accused
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_a_process_without_memory_may_give_up_a_connection(short: bool) -> None:
+    """Chaos seed 37000125: it said so, and neither side of the connection had ended."""
+    run = good_run()
+    if short:
+        run.harms.append(Harm("memory", "pong/0", 210 * MS, 220 * MS))
+    pong = "program 'pong' rank 0 (universe rank 3) on host a"
+    text = f"{pong} gave up the connection: there is no memory for a task message of 56 bytes"
+    life_of(run, "ping").calls.insert(-1, call("task_next", 200, 250, "ERROR_PEER_LOST", text, timeout=1.0))
+    assert ("living-declared-dead" in kinds(check(run))) == (not short)
 
 
 @pytest.mark.parametrize(("ended_ms", "accused"), [(None, True), (7100, False), (6000, False)])

@@ -115,8 +115,14 @@ def check_status(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding
 
 
 def check_culprit(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
-    """A peer that is named as lost must have ended or left. A relay must have been killed."""
+    """A peer that is named as lost must have ended or left, or one side must say that it has no memory for what came.
+    A relay must have been killed.
+    """
     end_ns = evidence.end_of(life, call)
+    if "there is no memory for a task message" in call.text and (
+        evidence.run.plan.memory_mib or evidence.harmed(("memory",), life.started_ns, end_ns)
+    ):
+        return
     named = [name for name in evidence.named_in(call.text) if evidence.lives(name)]
     closed = "has closed" in call.text and any(
         one.has_closed_tasks(end_ns) for name in named for one in evidence.lives(name)
