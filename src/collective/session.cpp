@@ -167,7 +167,9 @@ Status Session::absent_member(std::uint64_t call) const {
     const channel::PeerId peer = mailbox_.group().peer(rank);
     const bool is_lost = courier_.is_lost(peer);
     if (is_lost && !courier_.has_left(peer)) return lost(rank);
-    const bool was_lost = is_lost || courier_.losses(peer) != losses_[static_cast<std::size_t>(rank)];
+    // If the members have not met yet, the one that is back may meet the others.
+    const bool was_lost =
+        is_lost || (meeting_.met() && courier_.losses(peer) != losses_[static_cast<std::size_t>(rank)]);
     const bool has_left = facts_.has_left && facts_.has_left(peer) && !courier_.is_connected(peer);
     if (!has_left && !(was_lost && courier_.has_left(peer))) continue;
     return fail(Code::peer_lost, "rank {} ({}) has left, and has not made this call", rank, courier_.name(peer));

@@ -17,6 +17,7 @@
 #include "series/window.hpp"
 #include "series/writer.hpp"
 #include "series/writer_proposal.hpp"
+#include "universe/series_record.hpp"
 
 namespace couplet::series {
 
@@ -28,11 +29,6 @@ constexpr std::uint32_t default_holders = 64;
 constexpr double withdraw_s = 1;  // how long to wait until the hub knows that a creation has failed
 constexpr std::size_t longest_name = wire::series_name_bytes - 1;
 constexpr std::size_t longest_field_name = wire::series_field_name_bytes - 1;
-
-bool is_name(const std::string& name, std::size_t longest) {
-  return !name.empty() && name.size() <= longest &&
-         std::none_of(name.begin(), name.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' '; });
-}
 
 // Returns "series 'sky'", with the name of the field if it has one.
 std::string title_of(const std::string& series, const FieldSpecification& field) {
@@ -67,7 +63,7 @@ Status check_field(const std::string& series, const FieldSpecification& field) {
 Status check_specification(const WriterSpecification& specification) {
   const auto& name = specification.name;
   const auto& fields = specification.fields;
-  if (!is_name(name, longest_name)) {
+  if (!universe::is_name(name, longest_name)) {
     return fail(Code::argument, "a series needs a name of 1 to {} bytes without control characters, not {} bytes{}",
                 longest_name, name.size(), name.size() > longest_name || name.empty() ? "" : " with such characters");
   }
@@ -77,7 +73,8 @@ Status check_specification(const WriterSpecification& specification) {
   }
   std::size_t boxes = 0;
   for (std::size_t index = 0; index < fields.size(); ++index) {
-    if (!(fields.size() == 1 && fields[index].name.empty()) && !is_name(fields[index].name, longest_field_name)) {
+    if (!(fields.size() == 1 && fields[index].name.empty()) &&
+        !universe::is_name(fields[index].name, longest_field_name)) {
       return fail(Code::argument, "series '{}': field {} needs a name of 1 to {} bytes without control characters",
                   name, index, longest_field_name);
     }

@@ -81,8 +81,8 @@ std::size_t min_part_bytes(const std::vector<SeriesField>& fields) {
 
 }  // namespace
 
-bool is_series_name(std::string_view name) {
-  return !name.empty() && name.size() <= max_series_name &&
+bool is_name(std::string_view name, std::size_t longest) {
+  return !name.empty() && name.size() <= longest &&
          std::none_of(name.begin(), name.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' '; });
 }
 
@@ -145,7 +145,7 @@ Result<SeriesRecord> decode_record(std::string_view bytes) {
   for (std::size_t index = 0; index < fields && !in.failed(); ++index) {
     record.fields.push_back(take_field(in));
   }
-  if (!in.failed() && !is_series_name(record.name)) {
+  if (!in.failed() && !is_name(record.name, max_series_name)) {
     in.complain("name", "empty, or has control characters");
   }
   if (!in.failed() && record.fields.empty()) {

@@ -28,11 +28,12 @@ struct EarlierSeries {
   std::uint64_t incarnation = 0;
   bool failed = false;
   bool closed_by_one = false;
+  bool writers_are_known = true;  // false: others may write it, too, since its description had not arrived
   std::set<channel::PeerId> writers;
 };
 
 struct EarlierMembers {
-  // All programs, if the universe was complete. Empty: nothing is known.
+  // All programs, if the universe was complete. Empty: only tickets are known.
   std::vector<ProgramInfo> programs;
   // Those that have been there. The ranks that are missing here have never been there.
   std::map<channel::PeerId, EarlierMember> ranks;

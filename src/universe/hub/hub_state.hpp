@@ -205,7 +205,7 @@ class HubState {
   Absences absences_;                // the members that were cut off or that are awaited
   struct AfterRestart {
     bool recovering = false;
-    bool awaiting = false;       // a released member has told which others were there
+    bool awaiting = false;       // a released member, or the roster, has told which others were there
     bool found = false;          // a process has come back, or has joined
     bool all_are_known = false;  // each rank that was awaited has come back, or is known to have ended
     std::uint32_t epoch = 0;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view first_line = "couplet roster 3";
 constexpr std::string_view unknown_line = "tickets of before are not known";
-constexpr std::size_t max_roster_bytes = std::size_t{64} << 20U;
+constexpr std::size_t max_roster_bytes = std::size_t{256} << 20U;
 constexpr unsigned max_rounds = 50;  // of prove(), about 5 s; a dial gives up after 3 s
 
 std::optional<std::string> read_file(const std::string& path) {
@@ -132,14 +132,15 @@ bool take_runs(std::string_view& text, std::set<channel::PeerId>& ranks) {
 }
 
 unsigned flags_of(const EarlierSeries& series) {
-  return (series.failed ? 1U : 0U) + (series.closed_by_one ? 2U : 0U);
+  return (series.failed ? 1U : 0U) + (series.closed_by_one ? 2U : 0U) + (series.writers_are_known ? 0U : 4U);
 }
 
 bool take_flags(std::string_view& text, EarlierSeries& series) {
   unsigned flags = 0;
-  const bool whole = take_number(text, flags) && flags < 4;
+  const bool whole = take_number(text, flags) && flags < 8;
   series.failed = (flags & 1U) != 0;
   series.closed_by_one = (flags & 2U) != 0;
+  series.writers_are_known = (flags & 4U) == 0;
   return whole;
 }
 
@@ -168,6 +169,9 @@ void Roster::open(const std::string& directory, bool continues) {
   path_ = fmt::format("{}/{}", directory, roster_file);
   if (continues) {
     take_file(read_file(path_).value_or(std::string()));
+  }
+  if (members_.programs.empty()) {  // this hub does not take them either, and so hears of no change to them
+    members_.series.clear();
   }
   tried_ = reached_;
   write_anew();
@@ -298,6 +302,7 @@ void Roster::note_writer(const std::string& name, channel::PeerId peer, const Ea
   auto& series = found->second;
   series.failed = now.failed;
   series.closed_by_one = now.closed_by_one;
+  series.writers_are_known = now.writers_are_known;
   if (now.writers.contains(peer)) {
     series.writers.insert(peer);
   } else {
@@ -475,7 +480,7 @@ void Roster::write(const std::string& text) {
     if (count > 0) {
       written += static_cast<std::size_t>(count);
     } else if (count == 0 || errno != EINTR) {
-      give_up();
+      file_.close();
     }
   }
   if (!file_) {

@@ -1,9 +1,10 @@
-// Roster: a file in the hub's node directory that says which ranks are there, where they listen, and which series they
-// write, for a hub that is started again (docs/formats/node-directory.md, "The roster"). Turns the hub's events into
-// lines, and the lines of an earlier hub into EarlierMembers. Used by hub_server. Below: listener_calls, os.
-// Invariants: a member is told nothing that the file does not say yet, if flush() comes before what is told; a file
-// that could not be written is removed; a port is passed on only if the hub has reached its address before, since a
-// refusal proves nothing where all calls are refused; the file has a bounded number of lines for each rank and series.
+// Roster: a file in the hub's node directory that says which ranks are there, where they listen, and which series
+// they write, for a hub that is started again (docs/formats/node-directory.md). Turns the hub's events into lines,
+// and the lines of an earlier hub into EarlierMembers. Used by hub_server. Below: listener_calls, os. Invariants: a
+// member is told nothing that the file does not say yet, if flush() comes before what is told and there is a file;
+// one that could not be written is removed; series are left out of one that would be too long; a port is passed on
+// only if the hub has reached its address before, since a refusal proves nothing where all calls are refused; the
+// file has a bounded number of lines for each rank and series.
 // Tests: tests/unit/universe/roster_test.cpp.
 #pragma once
 
@@ -25,7 +26,8 @@
 
 namespace couplet::universe {
 
-// So many lines that no longer count may be in the file beside two for each rank. Then it is written anew.
+// So many lines that no longer count may be in the file beside two for each rank, ticket and series. Then it is written
+// anew.
 inline constexpr std::size_t max_stale_roster_lines = 4096;
 // The same for bytes beside those of the file when it was last written anew: lines of series may be long.
 inline constexpr std::size_t max_stale_roster_bytes = std::size_t{1} << 20U;

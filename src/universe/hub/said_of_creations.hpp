@@ -29,8 +29,8 @@ class SaidOfCreations {
   Status begins(channel::PeerId rank, const std::string& name, std::uint64_t creation) {
     auto& pending = ranks_[rank].pending;
     if (pending.size() >= max_claims && !pending.contains(name)) {
-      return fail(Code::limit, "universe rank {} has created {} series already, the most that are possible", rank,
-                  max_claims);
+      return fail(Code::limit, "universe rank {} takes part in {} creations at a time, the most that are possible",
+                  rank, max_claims);
     }
     pending[name] = creation;
     return {};

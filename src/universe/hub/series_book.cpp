@@ -105,6 +105,7 @@ HubEvent SeriesBook::Entry::note() const {
   event.entry.incarnation = record.incarnation;
   event.entry.failed = failed;
   event.entry.closed_by_one = closed_by_one;
+  event.entry.writers_are_known = described || remembered;
   event.entry.writers = writers;
   return event;
 }
@@ -114,6 +115,7 @@ HubEvent SeriesBook::Entry::note_of(channel::PeerId peer) const {
   event.entry.creation = record.creation;
   event.entry.failed = failed;
   event.entry.closed_by_one = closed_by_one;
+  event.entry.writers_are_known = described || remembered;
   if (writers.contains(peer)) {
     event.entry.writers.insert(peer);
   }
@@ -135,7 +137,7 @@ void SeriesBook::remember(const std::string& name, const std::string& program, c
   entry.record.program = program;
   entry.record.creation = earlier.creation;
   entry.record.incarnation = earlier.incarnation;
-  entry.remembered = true;
+  entry.remembered = earlier.writers_are_known;
   entry.failed = earlier.failed;
   entry.closed_by_one = earlier.closed_by_one;
   entry.writers = earlier.writers;
@@ -154,7 +156,10 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
   if (found != entries_.end() && !is_known) {
     const auto new_writers = writers_of(record);
     for (const auto writer : found->second.writers) {
-      if (!new_writers.contains(writer) || creations_.has_withdrawn(writer, record.creation)) {
+      if (creations_.has_withdrawn(writer, record.creation)) {
+        return fail(Code::exists, "series '{}': universe rank {} has withdrawn from its creation", record.name, writer);
+      }
+      if (!new_writers.contains(writer)) {
         return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
                     found->second.record.program, writer);
       }
@@ -170,10 +175,11 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
   entry.describe(record, std::move(description));
   entry.ended_ns = 0;
   for (const auto& part : record.parts) {
+    const bool has_ended = entry.remembered && !creations_.takes_part(part.writer, record.name, record.creation);
     if (creations_.has_withdrawn(part.writer, record.creation) || !lives(part)) {
       entry.writers.erase(part.writer);
       entry.failed = true;
-    } else {
+    } else if (!has_ended) {
       entry.writers.insert(part.writer);
     }
   }
@@ -244,8 +250,8 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
   return recall;
 }
 
-std::vector<SeriesBook::Change> SeriesBook::rejoined(channel::PeerId peer, const RejoinMessage& message,
-                                                     std::uint64_t now_ns) {
+std::vector<SeriesBook::Change> SeriesBook::rejoined(channel::PeerId peer, const std::string& program,
+                                                     const RejoinMessage& message, std::uint64_t now_ns) {
   creations_.rejoined(peer, message);
   std::set<std::uint64_t> written;
   for (const auto& claim : message.series) {
@@ -262,6 +268,7 @@ std::vector<SeriesBook::Change> SeriesBook::rejoined(channel::PeerId peer, const
       entry.withdraw(peer);
     } else if (takes_part) {
       entry.add_writer(peer);
+      entry.record.program = program;
     } else if (!written.contains(entry.record.creation)) {
       entry.writers.erase(peer);
     }
@@ -297,10 +304,12 @@ void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std:
 
 // ---- writers and readers
 
-Status SeriesBook::creating(channel::PeerId peer, const std::string& name, std::uint64_t creation) {
+Status SeriesBook::creating(channel::PeerId peer, const std::string& program, const std::string& name,
+                            std::uint64_t creation) {
   COUPLET_TRY(creations_.begins(peer, name, creation));
   if (auto* const entry = find_creation(name, creation); entry != nullptr) {
     entry->add_writer(peer);
+    entry->record.program = program;
     notes_.push_back(entry->note_of(peer));
   }
   return {};

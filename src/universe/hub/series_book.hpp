@@ -32,9 +32,8 @@ class SeriesBook {
  public:
   struct Change {
     std::string name;
-    std::vector<channel::PeerId>
-        // The peers to tell: those that have the series open or, if a required program has opened it, its writers.
-        peers;
+    // The peers to tell: those that have the series open or, if a required program has opened it, its writers.
+    std::vector<channel::PeerId> peers;
   };
 
   // What is stored of a series. The parts of its record are only in the description.
@@ -67,7 +66,8 @@ class SeriesBook {
   Result<bool> claim(channel::PeerId peer, const std::string& program, const SeriesClaim& claim);
   // Called after claim() of all claims of a peer that has come back: removes it from the writers of every series that
   // it neither writes nor creates.
-  std::vector<Change> rejoined(channel::PeerId peer, const RejoinMessage& message, std::uint64_t now_ns);
+  std::vector<Change> rejoined(channel::PeerId peer, const std::string& program, const RejoinMessage& message,
+                               std::uint64_t now_ns);
   // Stores a description that was recalled. Ignores it if there is one already, or if it is of another creation.
   // may_come: whether the process that has made this part has claimed nothing, but may still come and claim the series.
   void describe(const SeriesRecord& record, std::shared_ptr<const std::string> description,
@@ -76,7 +76,7 @@ class SeriesBook {
   void forget_reader(channel::PeerId peer);
 
   // The peer, which is coming back, takes part in that creation. Returns limit if it takes part in too many.
-  Status creating(channel::PeerId peer, const std::string& name, std::uint64_t creation);
+  Status creating(channel::PeerId peer, const std::string& program, const std::string& name, std::uint64_t creation);
   // A writer has closed the series of that creation. Returns the series whose `closed` has changed.
   std::vector<Change> writer_closed(channel::PeerId peer, const std::string& name, std::uint64_t creation,
                                     std::uint64_t now_ns);
@@ -134,7 +134,7 @@ class SeriesBook {
   struct Entry : Stored {
     bool described = false;
     bool recalled = false;              // a member was asked for the description
-    bool remembered = false;            // from an earlier hub: `writers` is known without the description
+    bool remembered = false;            // an earlier hub knew all writers, so `writers` has them
     std::set<channel::PeerId> writers;  // those that write, and those of which this hub does not know whether they do
     bool failed = false;                // a rank has withdrawn, or had died before the announcement
     bool closed_by_one = false;         // a rank has closed it in good order

@@ -185,7 +185,8 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
       break;
     case SeriesNote::creating:
       event = nullptr;
-      status = book_.creating(asker.peer, message.name, message.creation);
+      status =
+          book_.creating(asker.peer, seats_.program(asker.place.program).spec.name, message.name, message.creation);
       tell({{message.name, {asker.peer}}});  // other ranks may have brought news of it
       break;
     case SeriesNote::reader_opened:
@@ -244,18 +245,19 @@ void SeriesService::relay_came(std::uint16_t node, channel::PeerId relay) {
 // ---- members that come back
 
 Status SeriesService::claim(const Asker& asker, const RejoinMessage& message, std::uint64_t now_ns) {
+  if (!std::all_of(message.series.begin(), message.series.end(),
+                   [](const SeriesClaim& claim) { return is_name(claim.name, max_series_name); })) {
+    return fail(Code::protocol, "message 'rejoin' has a series with a name that is empty or has control characters");
+  }
+  const auto program = asker.place.relay ? std::string() : seats_.program(asker.place.program).spec.name;
   book_.forget_reader(asker.peer);
   for (const auto& claim : message.series) {
-    if (!is_series_name(claim.name)) {
-      return fail(Code::protocol, "message 'rejoin' has a series with a name that is empty or has control characters");
-    }
-    const auto program = asker.place.relay ? std::string() : seats_.program(asker.place.program).spec.name;
-    COUPLET_TRY_VALUE(const auto recall, book_.claim(asker.peer, program, claim));
-    if (recall) {
+    const auto recall = book_.claim(asker.peer, program, claim);
+    if (recall.ok() && *recall) {  // otherwise it is known, or there are too many: no reason to lose the member
       outbox_.say(asker.connection, RecallMessage{claim.name, claim.incarnation});
     }
   }
-  tell(book_.rejoined(asker.peer, message, now_ns));
+  tell(book_.rejoined(asker.peer, program, message, now_ns));
   write_down();
   tell_opened({});
   return {};

@@ -90,8 +90,8 @@ TEST(FailedCreations, AFailedSeriesThatAReaderDescribesIsNotFound) {
     if (withdraws_first) withdraw();
     claim_as_reader(book);
     describe(book, !withdraws_first);  // ranks that have come back claim what they write
-    static_cast<void>(book.rejoined(0, {}, 0));
-    static_cast<void>(book.rejoined(1, {}, 0));
+    static_cast<void>(book.rejoined(0, "ocean", {}, 0));
+    static_cast<void>(book.rejoined(1, "ocean", {}, 0));
     if (!withdraws_first) withdraw();
     EXPECT_EQ(book.find("eta", -1), nullptr) << withdraws_first;
   }
@@ -119,13 +119,13 @@ TEST(FailedCreations, ASeriesEndsWhenTheLastWriterClaimsThatItHasClosedIt) {
   SeriesBook book;
   claim_as_reader(book);
   describe(book, true, 2);
-  EXPECT_TRUE(book.rejoined(1, {}, 1'000'000'000).empty());
+  EXPECT_TRUE(book.rejoined(1, "ocean", {}, 1'000'000'000).empty());
   SeriesClaim claim;
   claim.name = "eta";
   claim.creation = 7;
   claim.has_record = claim.closed = true;
   ASSERT_TRUE(book.claim(0, "ocean", claim).ok());
-  EXPECT_EQ(book.rejoined(0, {}, 5'000'000'000).size(), 1U);
+  EXPECT_EQ(book.rejoined(0, "ocean", {}, 5'000'000'000).size(), 1U);
   ASSERT_NE(book.find("eta", -1), nullptr);
   EXPECT_TRUE(book.find("eta", -1)->record.closed);
   EXPECT_EQ(book.lingers_until_ns(), 7'000'000'000U);
@@ -149,7 +149,7 @@ TEST(FailedCreations, WhatIsKnownToBeClosedLaterIsFound) {
   SeriesBook book;
   ASSERT_TRUE(book.announce(created(7, {0, 1}), std::make_shared<const std::string>(), live).ok());
   EXPECT_TRUE(book.withdraw(0, "eta", 7, 0).empty());
-  EXPECT_TRUE(book.rejoined(1, {}, 0).empty());
+  EXPECT_TRUE(book.rejoined(1, "ocean", {}, 0).empty());
   EXPECT_EQ(book.find("eta", -1), nullptr);
   EXPECT_EQ(book.writer_closed(1, "eta", 7, 0).size(), 1U);
   ASSERT_NE(book.find("eta", -1), nullptr);

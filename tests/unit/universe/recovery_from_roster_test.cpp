@@ -232,6 +232,56 @@ TEST(RecoveryFromRoster, WhatAMemberHasClaimedIsWrittenDown) {
             "series 'eta' is being written by program 'ocean' (universe rank 0)");
 }
 
+// Fault: the rank that had withdrawn, and computed, was taken for a writer again. Readers found a series that nobody
+// writes.
+TEST(RecoveryFromRoster, AnAnnouncementThatComesAgainKnowsWhoHasWithdrawn) {
+  HubWorld world(with_series({.failed = true, .writers = {0}}));
+  world.advance(0.1);
+  auto message = member_of_ocean(0);
+  message.pending = {{"eta", 7}};
+  const auto ocean = world.connect();
+  world.send(ocean, message);
+  auto record = of_nowcast();
+  record.program = "ocean";
+  record.creation = 7;
+  record.parts.front().writer = 0;
+  record.parts.push_back(record.parts.front());
+  record.parts.back().writer = 1;
+  world.announce(ocean, 8, record);
+  world.send(ocean, NoteMessage{9, SeriesNote::withdrawn, "eta", {}, 7});
+  const auto nowcast = come_back(world, 2);
+  world.send(nowcast, FindMessage{7, "eta", -1, false});
+  EXPECT_FALSE(world.last<AnswerMessage>(nowcast).series.has_value());
+  world.announce(nowcast, 9, of_nowcast());
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::ok) << world.last<AnswerMessage>(nowcast).text;
+}
+
+// Fault: the earlier hub knew the series only from a reader, whose description had not arrived. The rank that writes it
+// and computes was taken for one that had ended it.
+TEST(RecoveryFromRoster, AWriterThatTheEarlierHubDidNotKnowIsAwaited) {
+  HubWorld world(with_series({.writers_are_known = false}));
+  world.advance(0.1);
+  const auto nowcast = world.connect();
+  auto reader = member_of_ocean(2);
+  reader.node = 1;
+  reader.node_key = "key-b";
+  reader.series = {{"eta", 5, false, 1, 1, true, false, 7}};
+  world.send(nowcast, reader);
+  ASSERT_TRUE(world.has<RecallMessage>(nowcast));
+  auto record = of_nowcast();
+  record.program = "ocean";
+  record.creation = 7;
+  record.parts.front().writer = 0;
+  const auto description = encode_record(record);
+  world.send(nowcast, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  world.send(nowcast, FindMessage{7, "eta", -1, false});
+  ASSERT_TRUE(world.last<AnswerMessage>(nowcast).series.has_value());
+  EXPECT_FALSE(world.last<AnswerMessage>(nowcast).series->closed);
+  world.announce(nowcast, 9, of_nowcast());
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).text,
+            "series 'eta' is being written by program 'ocean' (universe rank 0)");
+}
+
 // Fault: the next hub took the line for the end of the rank's series, although the rank had claimed it.
 TEST(RecoveryFromRoster, AWriterThatClaimsWhatTheHubKnowsIsWrittenDownAgain) {
   HubWorld world(with_series({.writers = {0}}));

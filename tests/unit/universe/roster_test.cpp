@@ -138,6 +138,38 @@ TEST_F(RosterFile, ARankThatComesBackAsAnotherProcessWritesWhatItSays) {
   EXPECT_EQ(Roster::read(directory_.path()).series.at("eta").writers, (std::set<channel::PeerId>{0, 1}));
 }
 
+// Fault: what this hub had ignored, and so never changed, was believed by the next one.
+TEST_F(RosterFile, SeriesOfAUniverseThatWasNotCompleteAreNotPassedOn) {
+  {
+    Roster first;
+    first.open(directory_.path(), false);
+    first.add(event("joined", 1));
+    first.add(registered("eta", {1}));
+    first.flush();
+  }
+  Roster second;
+  second.open(directory_.path(), true);
+  second.add(event("rejoined", 1));
+  second.add(complete());
+  second.flush();
+  EXPECT_EQ(read().ranks.size(), 1U);
+  EXPECT_TRUE(read().series.empty());
+}
+
+TEST_F(RosterFile, SaysWhetherAllWritersAreKnown) {
+  Roster roster;
+  roster.open(directory_.path(), false);
+  roster.add(complete());
+  auto eta = registered("eta", {});
+  eta.entry.writers_are_known = false;
+  roster.add(eta);
+  roster.flush();
+  EXPECT_FALSE(Roster::read(directory_.path()).series.at("eta").writers_are_known);
+  roster.add(registered("eta", {}));
+  roster.flush();
+  EXPECT_TRUE(Roster::read(directory_.path()).series.at("eta").writers_are_known);
+}
+
 // Fault: a name that was created again each step by every second rank made the file too long to be read.
 TEST_F(RosterFile, StaysBoundedWhileSeriesAreCreatedAgain) {
   Roster roster;
@@ -240,7 +272,7 @@ TEST_F(RosterFile, WhatIsNoRosterIsIgnored) {
                            "ticket 1",
                            "ticket 1 70000",
                            "series 7 0 0 0+1",
-                           "series 7 0 4 0+1 eta",
+                           "series 7 0 8 0+1 eta",
                            "series 7 0 0 0+0 eta",
                            "series 7 0 0 4294967295+2 eta",
                            "series 7 0 0 0+4294967295 eta",
@@ -297,7 +329,7 @@ TEST_F(RosterFile, ThatCannotBeWrittenIsNone) {
   roster.add(complete());
   roster.flush();
   roster.tick();
-  EXPECT_TRUE(read().programs.empty());
+  EXPECT_TRUE(Roster::read(directory_.path() + "/nothing").programs.empty());
 }
 
 TEST_F(RosterFile, IsWrittenAsAWholeOnceThatIsPossible) {
