@@ -70,7 +70,7 @@ std::vector<std::int32_t> Call::partners() const {
 // Also a member that this one waits to send to may take another one for the sender.
 void Call::inquire() {
   Session& session = known->session;
-  if (stage == CallStage::meeting) return session.meeting().greet_again(number);
+  if (stage == CallStage::meeting) return session.ask_awaited(number, head);
   session.ask(number, head, partners());
 }
 

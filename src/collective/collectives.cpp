@@ -381,6 +381,7 @@ bool Collectives::ready() const {
 
 void Collectives::tick(std::uint64_t now_ns) {
   if (busy_) return;
+  for (const auto& [hash, known] : known_) known->session.mailbox().look();
   for (std::size_t index = 0; index < calls_.active().size(); ++index) {
     Call& call = *calls_.active()[index];
     if (call.stage == CallStage::aborting) call.settle(courier_, now_ns);
@@ -444,9 +445,13 @@ bool Collectives::take_notices(KnownGroup& known) {
 void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inquiry, std::int32_t source) {
   Session& session = known.session;
   if (session.meeting().met() && inquiry.epoch != session.meeting().epoch()) {
+    const std::string name = courier_.name(session.group().peer(source));
     const Status why =
-        fail(Code::mismatch, "rank {} ({}) waits in call {} of a group that was created before that of rank {}", source,
-             courier_.name(session.group().peer(source)), inquiry.call, session.group().rank());
+        session.losses().has(source)
+            ? fail(Code::peer_lost, "rank {} ({}) was started again: create the group again", source, name)
+            : fail(Code::mismatch, "rank {} ({}) waits in call {} of a group that was created before that of rank {}",
+                   source, name, inquiry.call, session.group().rank());
+    if (inquiry.epoch == 0) session.tell(inquiry.call, why, {source}, false);
     for (Call* const call : calls_.active()) {
       if (call->known == &known && call->open()) return revoke(*call, why, true);
     }

@@ -73,17 +73,20 @@ bool Mailbox::take(wire::CollectiveNotice& notice, std::int32_t& source) {
   return true;
 }
 
-void Mailbox::watch() noexcept {
+void Mailbox::look() noexcept {
   try {
     // There was no memory for it before, or all others were lost: one of them may have returned.
     if (request_ == nullptr && !is_closed_) open();
   } catch (const std::bad_alloc&) {
     return;
   }
-  if (request_ == nullptr) return;
-  courier_.watch(*request_);
   // The receive failed since all others are lost or have left: no notice has come.
-  if (request_->done && !request_->status.ok()) is_over_ = !courier_.end(request_).ok();
+  if (request_ != nullptr && request_->done && !request_->status.ok()) is_over_ = !courier_.end(request_).ok();
+}
+
+void Mailbox::watch() noexcept {
+  look();
+  if (request_ != nullptr) courier_.watch(*request_);
 }
 
 bool Mailbox::is_idle() const noexcept {

@@ -30,6 +30,9 @@ class Mailbox {
   [[nodiscard]] bool has_notice() const noexcept { return request_ != nullptr && request_->done; }
   // Takes the next notice. source: -1 if it was dropped. Returns false if there is none.
   bool take(wire::CollectiveNotice& notice, std::int32_t& source);
+  // Called as time passes: receives again if there was no memory, or if all others were lost.
+  void look() noexcept;
+  // The same while a call waits: the death of a member is noticed without a hub, too.
   void watch() noexcept;
   // Takes no notices from now on. Messages that were sent still refer to this object.
   void close() noexcept;

@@ -8,6 +8,11 @@ namespace {
 
 constexpr std::string_view revoked_by = "revoked by rank ";
 
+Status lost(const message::Courier& courier, const message::Group& group, std::int32_t rank) {
+  return fail(Code::peer_lost, "rank {} is lost: create the group again when it has returned, or one without it: {}",
+              rank, courier.loss(group.peer(rank)).text());
+}
+
 }  // namespace
 
 Session::Session(message::Courier& courier, const message::Group& group, const PeerFacts& facts, std::uint64_t creation)
@@ -15,15 +20,8 @@ Session::Session(message::Courier& courier, const message::Group& group, const P
       facts_(facts),
       mailbox_(courier, group),
       meeting_(mailbox_, creation),
-      creations_(static_cast<std::size_t>(group.size())) {
-  note_losses();
-}
-
-void Session::note_losses() {
-  losses_.clear();
-  const message::Group& group = mailbox_.group();
-  for (std::int32_t rank = 0; rank < group.size(); ++rank) losses_.push_back(courier_.losses(group.peer(rank)));
-}
+      losses_(courier, mailbox_.group()),
+      creations_(static_cast<std::size_t>(group.size())) {}
 
 // ---- calls ----
 
@@ -135,27 +133,12 @@ void Session::work_off(const wire::CollectiveNotice& notice, News& news) {
 // ---- failures ----
 
 Status Session::lost_member() const {
-  for (std::int32_t rank = 0; rank < mailbox_.group().size(); ++rank) {
-    const channel::PeerId peer = mailbox_.group().peer(rank);
-    if (courier_.losses(peer) == losses_[static_cast<std::size_t>(rank)]) continue;
-    if (courier_.has_left(peer) || (facts_.has_left && facts_.has_left(peer))) continue;
-    return lost(rank);
-  }
-  return {};
+  const auto rank = losses_.find(facts_.has_left, !meeting_.met() && !has_failed_);
+  return rank ? lost(courier_, mailbox_.group(), *rank) : Status();
 }
 
 bool Session::is_undisturbed() {
-  if (!meeting_.met() || has_notice() || !failures_.empty()) return false;
-  const std::uint64_t losses = courier_.losses();
-  if (losses == checked_losses_) return true;
-  if (!lost_member().ok()) return false;
-  checked_losses_ = losses;
-  return true;
-}
-
-Status Session::lost(std::int32_t rank) const {
-  return fail(Code::peer_lost, "rank {} is lost: create the group again when it has returned, or one without it: {}",
-              rank, courier_.loss(mailbox_.group().peer(rank)).text());
+  return meeting_.met() && !has_notice() && failures_.empty() && losses_.none(facts_.has_left);
 }
 
 void Session::watch_awaited(std::uint64_t call) {
@@ -166,12 +149,9 @@ Status Session::absent_member(std::uint64_t call) const {
   for (const std::int32_t rank : meeting_.awaited(call)) {
     const channel::PeerId peer = mailbox_.group().peer(rank);
     const bool is_lost = courier_.is_lost(peer);
-    if (is_lost && !courier_.has_left(peer)) return lost(rank);
-    // If the members have not met yet, the one that is back may meet the others.
-    const bool was_lost =
-        is_lost || (meeting_.met() && courier_.losses(peer) != losses_[static_cast<std::size_t>(rank)]);
+    if (is_lost && !courier_.has_left(peer)) return lost(courier_, mailbox_.group(), rank);
     const bool has_left = facts_.has_left && facts_.has_left(peer) && !courier_.is_connected(peer);
-    if (!has_left && !(was_lost && courier_.has_left(peer))) continue;
+    if (!has_left && !is_lost) continue;
     return fail(Code::peer_lost, "rank {} ({}) has left, and has not made this call", rank, courier_.name(peer));
   }
   return {};
@@ -208,8 +188,10 @@ Status Session::created_again(std::uint64_t call, const std::vector<std::int32_t
   return {};
 }
 
-void Session::tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets) noexcept {
+void Session::tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets,
+                   bool have_met) noexcept {
   wire::CollectiveNotice made = notice(wire::NoticeKind::revoke, call);
+  if (!have_met) made.epoch = 0;
   made.code = static_cast<std::int32_t>(why.error() ? why.code() : Code::timeout);
   made.cause = past_.cause_of(call);
   try {
@@ -234,6 +216,11 @@ void Session::ask(std::uint64_t call, const wire::CollectiveHead& head, const st
   for (const std::int32_t target : targets) mailbox_.send(made, target);
 }
 
+void Session::ask_awaited(std::uint64_t call, const wire::CollectiveHead& head) {
+  meeting_.greet_again(call);
+  if (facts_.has_earlier_life) ask(call, head, meeting_.awaited(call));
+}
+
 std::uint64_t Session::next_creation() const noexcept {
   return std::max(meeting_.creation() + 1, heard_);
 }
@@ -245,7 +232,7 @@ bool Session::start_again() {
   past_.clear();
   has_failed_ = false;
   mailbox_.open_again();
-  note_losses();
+  losses_.note();
   meeting_.start_again(creation);
   return meeting_.is_greeted() || !failures_.empty();
 }

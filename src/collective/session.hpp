@@ -16,6 +16,7 @@
 
 #include "collective/mailbox.hpp"
 #include "collective/meeting.hpp"
+#include "collective/member_losses.hpp"
 #include "collective/past_calls.hpp"
 #include "message/courier.hpp"
 #include "wire/collective.hpp"
@@ -27,6 +28,7 @@ namespace couplet::collective {
 struct PeerFacts {
   Meeting::SystemOf system_of;
   std::function<bool(channel::PeerId)> has_left;  // in good order
+  bool has_earlier_life = false;                  // this process: the others may have met that one in their groups
   MethodTable table{};                            // for groups of which this process is the first member
 };
 
@@ -72,8 +74,8 @@ class Session {
   [[nodiscard]] bool has_notice() const noexcept { return is_held_ || mailbox_.has_notice(); }
 
   // ---- failures ----
-  // Returns peer_lost if a member was lost since this object was made. One that has left in good order has sent all
-  // that its calls had to send; a call that needs more of it fails by itself.
+  // Returns peer_lost if a member was lost since this object was made, also if it is back. One that has left in good
+  // order, and is not back, has sent all that its calls had to send; a call that needs more of it fails by itself.
   [[nodiscard]] Status lost_member() const;
   // Have the members met, is nothing known of a failure or a notice, and is no member lost?
   [[nodiscard]] bool is_undisturbed();
@@ -86,10 +88,16 @@ class Session {
   [[nodiscard]] std::string waited_for(std::uint64_t call) const;
   // Returns mismatch if a member for which this one waits has created the group again.
   [[nodiscard]] Status created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const;
-  // Tells members that the call has failed. targets: empty: all. Without memory for the text they are told the code.
-  void tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets) noexcept;
+  // Tells members that the call has failed. targets: empty: all. have_met: false: they wait for a meeting, and this
+  // member does not. Without memory for the text they are told the code.
+  void tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets,
+            bool have_met = true) noexcept;
   // Asks the members whether they are in the same call.
   void ask(std::uint64_t call, const wire::CollectiveHead& head, const std::vector<std::int32_t>& targets);
+  // The meeting for the call takes long: greets once more, and if the others may be in calls of a group that an earlier
+  // life of this process has met, asks them.
+  void ask_awaited(std::uint64_t call, const wire::CollectiveHead& head);
+  [[nodiscard]] const MemberLosses& losses() const noexcept { return losses_; }
   // The number of the next creation of the group: at least as great as that of each member that was heard of, and
   // greater than that of each member whose call has failed, since that one creates the group again, too.
   [[nodiscard]] std::uint64_t next_creation() const noexcept;
@@ -101,8 +109,6 @@ class Session {
   static constexpr std::size_t max_early_texts = 256;  // of more failures, only the codes are kept
   using CallOfCreation = std::pair<std::uint64_t, std::uint64_t>;
 
-  void note_losses();
-  [[nodiscard]] Status lost(std::int32_t rank) const;
   void note_creation(std::uint64_t creation, News& news);
   void revoked(const wire::CollectiveNotice& notice, std::int32_t source, News& news);
   void work_off(const wire::CollectiveNotice& notice, News& news);
@@ -113,8 +119,7 @@ class Session {
   Mailbox mailbox_;
   Meeting meeting_;
   std::uint64_t next_call_ = 0;
-  std::vector<std::uint64_t> losses_;  // for each member, how often it had been lost when this object was made
-  std::uint64_t checked_losses_ = 0;   // of any peer, when no member was lost
+  MemberLosses losses_;
   std::map<CallOfCreation, EarlyFailure> failures_;  // those of calls that this member has not begun
   PastCalls past_;
   std::vector<std::uint64_t> creations_;  // for each member, the one that its last notice names

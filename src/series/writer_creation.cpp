@@ -63,10 +63,7 @@ Status check_field(const std::string& series, const FieldSpecification& field) {
 Status check_specification(const WriterSpecification& specification) {
   const auto& name = specification.name;
   const auto& fields = specification.fields;
-  if (!universe::is_name(name, longest_name)) {
-    return fail(Code::argument, "a series needs a name of 1 to {} bytes without control characters, not {} bytes{}",
-                longest_name, name.size(), name.size() > longest_name || name.empty() ? "" : " with such characters");
-  }
+  COUPLET_TRY(universe::check_series_name(name));
   if (fields.empty() || fields.size() > wire::series_most_fields) {
     return fail(Code::limit, "series '{}': {} fields, 1 to {} are possible", name, fields.size(),
                 wire::series_most_fields);

@@ -132,6 +132,7 @@ void Member::created(const std::string& name, std::uint64_t creation, std::optio
 // answers at once, so that a series that does not exist is told from a hub that does not answer. A look for a newer
 // incarnation that has no time left leaves its question with the hub, and waits for no answer.
 Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) {
+  COUPLET_TRY(check_series_name(name));  // the hub drops a member that sends what it cannot decode
   const auto what = fmt::format("looking for series '{}'", name);
   const auto key = newer_than >= 0 ? fmt::format("{}{}", key_of(name), newer_than) : std::string();
   const auto ask = [&](bool waits, std::uint64_t until_ns, bool interruptible) -> Result<AnswerMessage> {

@@ -86,6 +86,15 @@ bool is_name(std::string_view name, std::size_t longest) {
          std::none_of(name.begin(), name.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' '; });
 }
 
+Status check_series_name(std::string_view name) {
+  if (is_name(name, max_series_name)) {
+    return {};
+  }
+  return fail(Code::argument, "a series needs a name of 1 to {} bytes without control characters, not {} bytes{}",
+              max_series_name, name.size(),
+              name.size() > max_series_name || name.empty() ? "" : " with such characters");
+}
+
 std::string encode_record(const SeriesRecord& record) {
   FieldWriter out;
   out.put(record_version);

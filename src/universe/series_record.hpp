@@ -18,6 +18,8 @@ inline constexpr std::size_t max_record_parts = 1U << 20U;
 inline constexpr std::size_t max_record_fields = 64;
 inline constexpr std::size_t max_record_boxes = 4096;  // boxes of one field of one rank
 
+// Returns argument if no series can have this name.
+Status check_series_name(std::string_view name);
 // Has this name of a series or a field 1 to `longest` bytes, and no control characters?
 [[nodiscard]] bool is_name(std::string_view name, std::size_t longest);
 [[nodiscard]] std::string encode_record(const SeriesRecord& record);

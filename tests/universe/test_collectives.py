@@ -135,6 +135,37 @@ def test_the_next_life_of_a_member_that_had_left_is_awaited(make_world: MakeWorl
     one.leave(two)
 
 
+@pytest.mark.parametrize("have_met", [True, False], ids=["met", "not-met"])
+@pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "killed"])
+def test_both_sides_are_told_that_a_member_was_started_again(
+    make_world: MakeWorld, leaves: bool, have_met: bool
+) -> None:
+    """Fault: after a leave, a broadcast succeeded at its root, and the next life waited for ever."""
+    world = make_world("one:1,two:1")
+    one, two = Guest(world, "one", 0, 1), Guest(world, "two", 0, 1)
+    one.ready()
+    two.ready()
+    one.say("universe.group.barrier()")
+    if have_met:
+        two.get("universe.group.barrier()")
+        assert one.hear() == "is None"
+    if leaves:
+        two.leave()
+    else:
+        two.process.kill()
+        two.process.wait()
+    if not have_met:
+        assert one.hear().startswith("error COUPLET_ERROR_PEER_LOST ")
+    two = Guest(world, "two", 0, 1)
+    two.ready()
+    one.refused("universe.group.broadcast(np.zeros(1))", "PEER_LOST", "rank 1", "create the group again")
+    two.say("universe.group.broadcast(np.zeros(1))")
+    one.say("[universe.progress() or time.sleep(0.01) for _ in range(300)][0]")
+    assert two.hear().startswith("error COUPLET_ERROR_PEER_LOST revoked by rank 0")
+    one.hear()
+    one.leave(two)
+
+
 def test_colors_are_whole_numbers(make_world: MakeWorld) -> None:
     one, two = pair(make_world)
     one.say("made = universe.split('land', True)")

@@ -147,6 +147,8 @@ def test_a_member_that_makes_every_mistake(make_world: MakeWorld) -> None:
         guest.refused(f"{series}, box=[(0, 5), (0, 5)])", "SHAPE", "'eta'", "2", "1")
         guest.refused(f"{series}, dtype='f4')", "TYPE", "'eta'", "int64")
         guest.refused("universe.open_series('zeta', timeout=0.1)", "TIMEOUT", "'zeta'")
+        for name, length in (("'x' * 128", "128"), ("''", "0"), (r"'a\nb'", "3")):  # the hub would drop the member
+            guest.refused(f"universe.open_series({name}, timeout=0.1)", "ARGUMENT", "127", length)
         guest.get("eta = universe.open_series('eta', start='next')")
         guest.refused("eta.read(at_least=9, up_to=9)", "LIMIT", "'eta'", "9", "8")
         guest.get("eta.close()")

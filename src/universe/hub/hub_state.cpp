@@ -58,7 +58,9 @@ std::string doubtful_rank(std::size_t rank, const std::string& program, double p
 HubState::HubState(HubSettings settings)
     : settings_(std::move(settings)),
       seats_(settings_.programs),
-      series_(seats_, outbox_, relay_mode(settings_.settings), [this](ConnectionId to) { tell_changes(to); }),
+      series_(seats_, outbox_, relay_mode(settings_.settings),
+              {.tell_changes = [this](ConnectionId to) { tell_changes(to); },
+               .doubt = [this](channel::PeerId peer) { absences_.doubt(peer); }}),
       second_comers_(settings_.has_unheard) {
   after_restart_.recovering = settings_.restarted;
   after_restart_.epoch = settings_.first_epoch;

@@ -71,9 +71,10 @@ void HubState::cut_off(ConnectionId connection, const std::string& why, std::uin
   clients_.erase(found);
 }
 
-// A member that has not come back after a restart of the hub may compute for long, and its port may refuse the hub for
-// reasons of the network. So it is called only if there are other doubts, if its successor waits for its place, if
-// processes of its program wait to be let in, or if the hub has no other member left.
+// A member that has not come back after a restart of the hub may compute for long, and its port may refuse the hub
+// for reasons of the network. So it is called only if there are other doubts, if its series or their names are asked
+// for, if its successor waits for its place, if processes of its program wait to be let in, or if the hub has no
+// other member left.
 std::vector<ListenerCalls::Target> HubState::cut_off() const {
   std::vector<ListenerCalls::Target> targets;
   const bool alone = std::none_of(clients_.begin(), clients_.end(), [](const auto& item) {

@@ -12,7 +12,7 @@ std::uint64_t linger_ns(double linger_s) noexcept {
   return linger_s > 0 ? static_cast<std::uint64_t>(std::min(linger_s, most_s) * 1e9) : 0;
 }
 
-std::set<channel::PeerId> writers_of(const SeriesRecord& record) {
+std::set<channel::PeerId> writers_in(const SeriesRecord& record) {
   std::set<channel::PeerId> writers;
   for (const auto& part : record.parts) {
     writers.insert(part.writer);
@@ -154,7 +154,7 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
                 most_series);
   }
   if (found != entries_.end() && !is_known) {
-    const auto new_writers = writers_of(record);
+    const auto new_writers = writers_in(record);
     for (const auto writer : found->second.writers) {
       if (creations_.has_withdrawn(writer, record.creation)) {
         return fail(Code::exists, "series '{}': universe rank {} has withdrawn from its creation", record.name, writer);
@@ -462,9 +462,13 @@ std::uint64_t SeriesBook::lingers_until_ns() const {
   return until;
 }
 
-std::vector<channel::PeerId> SeriesBook::readers_of(const std::string& name) const {
+std::vector<channel::PeerId> SeriesBook::peers_of(const std::string& name, Use use) const {
   const auto found = entries_.find(name);
-  return found == entries_.end() ? std::vector<channel::PeerId>() : found->second.reading();
+  if (found == entries_.end()) {
+    return {};
+  }
+  const auto& writers = found->second.writers;
+  return use == Use::reads ? found->second.reading() : std::vector<channel::PeerId>(writers.begin(), writers.end());
 }
 
 bool SeriesBook::reads(channel::PeerId peer) const {

@@ -112,7 +112,8 @@ class SeriesBook {
   [[nodiscard]] bool finished() const;
   // Returns when the last series stops lingering: the end of its last writer plus linger_s. 0: no series lingers.
   [[nodiscard]] std::uint64_t lingers_until_ns() const;
-  [[nodiscard]] std::vector<channel::PeerId> readers_of(const std::string& name) const;
+  enum class Use : std::uint8_t { reads, writes };
+  [[nodiscard]] std::vector<channel::PeerId> peers_of(const std::string& name, Use use) const;
   [[nodiscard]] bool reads(channel::PeerId peer) const;
   // Returns the series that the peer has open or writes.
   [[nodiscard]] std::vector<const SeriesRecord*> used_by(channel::PeerId peer) const;

@@ -48,6 +48,7 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
   const auto record = book_.announce(*decoded, std::make_shared<const std::string>(std::move(description)), lives);
   write_down();
   if (!record.ok()) {
+    doubt_writers(decoded->name);
     outbox_.answer(asker.connection, request, record.status());
     return;
   }
@@ -58,7 +59,7 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
   reply.series = FoundSeries{record->incarnation, false, {}};
   outbox_.say(asker.connection, reply);
   if (record->incarnation > 0) {
-    tell({{record->name, book_.readers_of(record->name)}});
+    tell({{record->name, book_.peers_of(record->name, SeriesBook::Use::reads)}});
   }
   tell_opened(record->name);
   if (!book_.opened(record->name).empty()) {
@@ -109,21 +110,32 @@ void SeriesService::take(const Asker& asker, const FindMessage& message) {
   const WaitingRequests::Key key(asker.connection, message.request);
   if (const auto* const stored = book_.find(message.name, message.newer_than); stored != nullptr) {
     found(key, *stored, 0);
-  } else if (!message.wait) {
-    tell_changes_(asker.connection);
+    return;
+  }
+  doubt_writers(message.name);
+  if (!message.wait) {
+    actions_.tell_changes(asker.connection);
     AnswerMessage reply;
     reply.request = message.request;
     reply.code = Code::not_yet;
-    reply.text = doubt(message.name);
+    reply.text = why_unknown(message.name);
     outbox_.say(asker.connection, reply);
   } else if (auto status = waiting_.wait_for_series(key, message.name, message.newer_than); !status.ok()) {
     outbox_.answer(asker.connection, message.request, status);
   }
 }
 
+void SeriesService::doubt_writers(const std::string& name) {
+  for (const auto writer : book_.peers_of(name, SeriesBook::Use::writes)) {
+    if (const auto* const seat = seats_.find(writer); seat != nullptr && seat->awaited) {
+      actions_.doubt(writer);
+    }
+  }
+}
+
 // A hub that was started again learns of a series from those that write or read it. Returns why it may not know of one
 // yet, or an empty text.
-std::string SeriesService::doubt(const std::string& name) const {
+std::string SeriesService::why_unknown(const std::string& name) const {
   if (book_.is_awaited(name)) {
     return "the hub, which was started again, waits for its description";
   }
@@ -160,7 +172,7 @@ void SeriesService::found(const WaitingRequests::Key& key, const SeriesBook::Sto
   series.part.bytes = stored.description->substr(offset, max_part_bytes);
   reply.series = std::move(series);
   if (offset == 0) {
-    tell_changes_(key.first);
+    actions_.tell_changes(key.first);
   }
   outbox_.say(key.first, reply);
 }
@@ -219,7 +231,7 @@ void SeriesService::take(const Asker& asker, const RelayOfMessage& message) {
     AnswerMessage reply;
     reply.request = message.request;
     reply.peer = relay;
-    tell_changes_(asker.connection);
+    actions_.tell_changes(asker.connection);
     outbox_.say(asker.connection, reply);
   } else if (relay_mode_ == "none") {
     outbox_.answer(asker.connection, message.request,
@@ -237,7 +249,7 @@ void SeriesService::relay_came(std::uint16_t node, channel::PeerId relay) {
     AnswerMessage reply;
     reply.request = request;
     reply.peer = relay;
-    tell_changes_(connection);
+    actions_.tell_changes(connection);
     outbox_.say(connection, reply);
   }
 }
@@ -284,7 +296,7 @@ Status SeriesService::take(const Asker& asker, const RecordMessage& message, std
       found(key, *stored, 0);
     }
     if (stored->record.closed) {
-      tell({{record.name, book_.readers_of(record.name)}});
+      tell({{record.name, book_.peers_of(record.name, SeriesBook::Use::reads)}});
     }
     tell_opened(record.name);
   }

@@ -28,11 +28,16 @@ struct Asker {
 
 class SeriesService {
  public:
-  // seats and outbox outlive this object. relay_mode: the universe's setting 'relay'. tell_changes: tells a connection
-  // the changes of the batch that waits. It is called before an answer from which the member may conclude something
-  // about its peers.
-  SeriesService(Seats& seats, Outbox& outbox, std::string relay_mode, std::function<void(ConnectionId)> tell_changes)
-      : seats_(seats), outbox_(outbox), relay_mode_(std::move(relay_mode)), tell_changes_(std::move(tell_changes)) {}
+  struct Actions {
+    // Tells a connection the changes of the batch that waits. Called before an answer from which the member may
+    // conclude something about its peers.
+    std::function<void(ConnectionId)> tell_changes;
+    // A member waits for what this awaited rank writes, or for its name: it is to be found out whether it lives.
+    std::function<void(channel::PeerId)> doubt;
+  };
+  // seats and outbox outlive this object. relay_mode: the universe's setting 'relay'.
+  SeriesService(Seats& seats, Outbox& outbox, std::string relay_mode, Actions actions)
+      : seats_(seats), outbox_(outbox), relay_mode_(std::move(relay_mode)), actions_(std::move(actions)) {}
 
   void take(const Asker& asker, const AnnounceMessage& message);
   void take(const Asker& asker, const FindMessage& message);
@@ -65,7 +70,8 @@ class SeriesService {
   Status check(const Asker& asker, const SeriesRecord& record) const;
   void announced(const Asker& asker, RequestId request, std::string description);
   void found(const WaitingRequests::Key& key, const SeriesBook::Stored& stored, std::uint64_t offset);
-  [[nodiscard]] std::string doubt(const std::string& name) const;
+  [[nodiscard]] std::string why_unknown(const std::string& name) const;
+  void doubt_writers(const std::string& name);
   // Is the process that has made this part not here, and awaited, as far as the hub knows?
   [[nodiscard]] bool may_come(const SeriesPart& part) const;
   void note_gone_programs();
@@ -82,7 +88,7 @@ class SeriesService {
   Seats& seats_;
   Outbox& outbox_;
   std::string relay_mode_;
-  std::function<void(ConnectionId)> tell_changes_;
+  Actions actions_;
   SeriesBook book_;
   Uploads uploads_;
   WaitingRequests waiting_;

@@ -201,6 +201,31 @@ TEST(RecoveryFromRoster, ARankOfWhichAMemberHasNotHeardIsAwaited) {
   EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::ok);
 }
 
+// Fault: the rank had died with the hub, and its name was taken for 600 s, since nobody called its port.
+TEST(RecoveryFromRoster, ARankWhoseNameIsWantedIsCalled) {
+  for (const bool announces : {true, false}) {
+    auto settings = with_series({.writers = {0}});
+    settings.earlier.ranks[0].listened_at = endpoint_of_connection(1);
+    HubWorld world(settings);
+    world.advance(0.1);
+    const auto nowcast = come_back(world, 2);
+    come_back(world, 1);
+    EXPECT_TRUE(world.hub().cut_off().empty()) << "it may compute";
+    if (announces) {
+      world.announce(nowcast, 9, of_nowcast());
+    } else {
+      world.send(nowcast, FindMessage{9, "eta", -1, true});
+    }
+    const auto called = world.hub().cut_off();
+    ASSERT_EQ(called.size(), 1U);
+    EXPECT_EQ(called.front().peer, 0U);
+    world.hub().seen_at_port({0, false}, world.now_ns());
+    world.advance(3.1);
+    world.announce(nowcast, 10, of_nowcast());
+    EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::ok);
+  }
+}
+
 // Fault: the hub after this one gave the name away, since it knew of the series only from a member.
 TEST(RecoveryFromRoster, WhatAMemberHasClaimedIsWrittenDown) {
   test::TemporaryDirectory directory;
