@@ -298,7 +298,7 @@ def test_a_hub_that_was_started_again_does_not_deny_a_series(make_world: MakeWor
     ocean, first, second = start_writer_and_team(world)
     world.kill_hub()
     world.resume_hub()
-    why = ("series 'eta' is not found", "no connection to program 'ocean' rank 0, which may have created it")
+    why = ("series 'eta' is not found", "no connection to program 'ocean' rank 0, which may write it")
     for timeout in (0, 1):
         first.refused(f"universe.open_series('eta', local=True, timeout={timeout})", "TIMEOUT", *why)
     second.say("universe.open_series('eta', timeout=1)")  # with the other ranks of its program

@@ -136,15 +136,23 @@ void SeriesService::doubt_writers(const std::string& name) {
 // A hub that was started again learns of a series from those that write or read it. Returns why it may not know of one
 // yet, or an empty text.
 std::string SeriesService::why_unknown(const std::string& name) const {
+  const auto no_connection = [](const Seats::Program& program, std::ptrdiff_t rank, const char* why) {
+    return fmt::format("the hub has no connection to program '{}' rank {}, which {}", program.spec.name, rank, why);
+  };
   if (book_.is_awaited(name)) {
+    for (const auto writer : book_.peers_of(name, SeriesBook::Use::writes)) {
+      if (const auto* const seat = seats_.find(writer); seat != nullptr && seat->awaited) {
+        const auto place = seats_.place_of(writer);
+        return no_connection(seats_.program(place.program), place.rank, "may write it");
+      }
+    }
     return "the hub, which was started again, waits for its description";
   }
   for (const auto& program : seats_.programs()) {
     const auto found =
         std::find_if(program.seats.begin(), program.seats.end(), [](const Seat& seat) { return seat.awaited; });
     if (found != program.seats.end()) {
-      return fmt::format("the hub has no connection to program '{}' rank {}, which may have created it",
-                         program.spec.name, found - program.seats.begin());
+      return no_connection(program, found - program.seats.begin(), "may have created it");
     }
   }
   return {};
