@@ -209,7 +209,8 @@ Status Worker::without_end() const {
   for (const auto& [coupler, why] : couplers_.lost) {
     const std::string name = mailbox_.environment().peer_name(coupler);
     const std::string text = why.text();
-    reasons += (reasons.empty() ? "" : "; ") + (text.find(name) == std::string::npos ? name + ": " + text : text);
+    reasons += reasons.empty() ? "" : "; ";
+    reasons += text.find(name) == std::string::npos ? fmt::format("{}: {}", name, text) : text;
   }
   return fail(Code::peer_lost, "tasks '{}': no task is left here, but a coupler is lost that may have had more: {}",
               name_, reasons);
