@@ -36,7 +36,7 @@ struct SeriesRecord {
   std::string program;  // the program that writes the series
   std::vector<SeriesField> fields;
   std::uint64_t slots = 0;
-  std::uint64_t incarnation = 0;  // 0, then one more each time the series was created again
+  std::uint64_t incarnation = 0;  // greater each time the series was created again
   std::uint64_t creation = 0;     // a random number, which all ranks of the creation know before it is announced
   std::vector<std::string> required_readers;
   double linger_s = 0;
