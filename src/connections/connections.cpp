@@ -105,19 +105,18 @@ Result<channel::Channel*> Connections::channel_to(channel::PeerId peer) {
 // node shows only in a connection to it. The hub is given time to come back first, since a firewall may refuse what
 // this process dials although the peer lives.
 void Connections::waits_for(channel::PeerId peer) noexcept {
-  if (membership_.hub().ok()) {
-    hub_missed_ = {};
-    return;
-  }
-  hub_missed_.look(os::now_ns());
   try {
     look_for_returned();  // the caller asks next whether the peer is lost
-    const auto& info = membership_.peer(peer);
-    const bool dialed = knows(peer, info.incarnation) && table_.find(peer) != nullptr;  // no channel: no memory
-    if (hub_missed_.total_ns() < hub_patience_ns || info.node == membership_.node() || dialed) {
+    if (membership_.hub().ok()) {
+      hub_missed_ = {};
       return;
     }
-    static_cast<void>(channel_to(peer));  // the next wait tries again if that is not possible now
+    hub_missed_.look(os::now_ns());
+    const auto& info = membership_.peer(peer);
+    const bool dialed = knows(peer, info.incarnation) && table_.find(peer) != nullptr;  // no channel: no memory
+    if (hub_missed_.total_ns() >= hub_patience_ns && info.node != membership_.node() && !dialed) {
+      static_cast<void>(channel_to(peer));  // the next wait tries again if that is not possible now
+    }
   } catch (const std::bad_alloc&) {
     return;
   }

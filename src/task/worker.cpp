@@ -143,8 +143,10 @@ Worker::~Worker() {
 Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   // A coupler may have been started again, or have requesters again. A look hears of it from the hub or the coupler,
   // and the next one reports it to this object; one more, since not everything is due in each look.
+  message::Courier courier(mailbox_.environment().messenger());
   for (int looks = 0; looks < looks_for_couplers && couplers_.open.empty(); ++looks) {
     mailbox_.environment().engine().look_at_all();
+    for (const auto& [coupler, why] : couplers_.lost) courier.watch(coupler);  // the hub may have told of its return
   }
   greet_again();
   for (const std::int32_t rank : ranks_) {  // asks the hub whether a lost rank is back
