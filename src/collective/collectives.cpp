@@ -446,12 +446,13 @@ void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inqu
   Session& session = known.session;
   if (session.meeting().met() && inquiry.epoch != session.meeting().epoch()) {
     const std::string name = courier_.name(session.group().peer(source));
+    if (inquiry.epoch == 0) {  // the epoch is on its way, unless an earlier process of the member has met the others
+      const Status why = fail(Code::peer_lost, "rank {} ({}) was started again: create the group again", source, name);
+      return session.losses().has(source) ? session.tell(inquiry.call, why, {source}, false) : void();
+    }
     const Status why =
-        session.losses().has(source)
-            ? fail(Code::peer_lost, "rank {} ({}) was started again: create the group again", source, name)
-            : fail(Code::mismatch, "rank {} ({}) waits in call {} of a group that was created before that of rank {}",
-                   source, name, inquiry.call, session.group().rank());
-    if (inquiry.epoch == 0) session.tell(inquiry.call, why, {source}, false);
+        fail(Code::mismatch, "rank {} ({}) waits in call {} of a group that was created before that of rank {}", source,
+             name, inquiry.call, session.group().rank());
     for (Call* const call : calls_.active()) {
       if (call->known == &known && call->open()) return revoke(*call, why, true);
     }

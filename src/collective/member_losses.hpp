@@ -30,13 +30,11 @@ class MemberLosses {
     return courier_.losses(group_.peer(rank)) != losses_[static_cast<std::size_t>(rank)];
   }
   // Returns a member without which no call can succeed. One that has left in good order, and is not back, has sent all
-  // that its calls had to send. may_meet: its next life is in time to meet the others; otherwise it does not know the
-  // group.
-  [[nodiscard]] std::optional<std::int32_t> find(const HasLeft& has_left, bool may_meet) const {
+  // that its calls had to send. Its next life does not know the group.
+  [[nodiscard]] std::optional<std::int32_t> find(const HasLeft& has_left) const {
     for (std::int32_t rank = 0; rank < group_.size(); ++rank) {
       const channel::PeerId peer = group_.peer(rank);
-      if (has(rank) && !(has_left && has_left(peer)) &&
-          !(courier_.has_left(peer) && (courier_.is_lost(peer) || may_meet))) {
+      if (has(rank) && !(has_left && has_left(peer)) && !(courier_.has_left(peer) && courier_.is_lost(peer))) {
         return rank;
       }
     }
@@ -46,7 +44,7 @@ class MemberLosses {
   [[nodiscard]] bool none(const HasLeft& has_left) {
     const std::uint64_t now = courier_.losses();
     if (now == checked_) return true;
-    if (find(has_left, false)) return false;
+    if (find(has_left)) return false;
     bool any = false;  // a member that has left may come back, which is no loss
     for (std::int32_t rank = 0; rank < group_.size(); ++rank) any = any || has(rank);
     if (!any) checked_ = now;

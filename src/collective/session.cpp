@@ -133,7 +133,7 @@ void Session::work_off(const wire::CollectiveNotice& notice, News& news) {
 // ---- failures ----
 
 Status Session::lost_member() const {
-  const auto rank = losses_.find(facts_.has_left, !meeting_.met() && !has_failed_);
+  const auto rank = losses_.find(facts_.has_left);
   return rank ? lost(courier_, mailbox_.group(), *rank) : Status();
 }
 
