@@ -139,6 +139,26 @@ ConnectionId come_back(HubWorld& world, channel::PeerId peer) {
   return connection;
 }
 
+// The series that the earlier hub knew.
+SeriesRecord of_ocean() {
+  auto record = of_nowcast();
+  record.program = "ocean";
+  record.creation = 7;
+  record.parts.front().writer = 0;
+  return record;
+}
+
+// Rank 2 has it open, and can describe it.
+ConnectionId come_back_as_reader(HubWorld& world) {
+  const auto connection = world.connect();
+  auto reader = member_of_ocean(2);
+  reader.node = 1;
+  reader.node_key = "key-b";
+  reader.series = {{"eta", 5, false, 1, 1, true, false, 7}};
+  world.send(connection, reader);
+  return connection;
+}
+
 // Fault: a rank that wrote a series computed while the hub was killed and started again. Another program was given the
 // name, and readers found only its series.
 TEST(RecoveryFromRoster, TheNameOfARankThatHasNotComeBackIsTaken) {
@@ -161,18 +181,9 @@ TEST(RecoveryFromRoster, WhatHasEndedStaysEnded) {
   for (const bool failed : {false, true}) {
     HubWorld world(with_series({.failed = failed, .closed_by_one = !failed}));
     world.advance(0.1);
-    const auto nowcast = world.connect();
-    auto reader = member_of_ocean(2);
-    reader.node = 1;
-    reader.node_key = "key-b";
-    reader.series = {{"eta", 5, false, 1, 1, true, false, 7}};
-    world.send(nowcast, reader);
+    const auto nowcast = come_back_as_reader(world);
     EXPECT_EQ(world.has<RecallMessage>(nowcast), !failed) << "what has failed is not described";
-    auto record = of_nowcast();
-    record.program = "ocean";
-    record.creation = 7;
-    record.parts.front().writer = 0;
-    const auto description = encode_record(record);
+    const auto description = encode_record(of_ocean());
     if (!failed) world.send(nowcast, RecordMessage{"eta", 5, {description.size(), 0, description}});
     world.send(nowcast, FindMessage{7, "eta", -1, false});
     EXPECT_EQ(world.last<AnswerMessage>(nowcast).series.has_value(), !failed);
@@ -266,10 +277,7 @@ TEST(RecoveryFromRoster, AnAnnouncementThatComesAgainKnowsWhoHasWithdrawn) {
   message.pending = {{"eta", 7}};
   const auto ocean = world.connect();
   world.send(ocean, message);
-  auto record = of_nowcast();
-  record.program = "ocean";
-  record.creation = 7;
-  record.parts.front().writer = 0;
+  auto record = of_ocean();
   record.parts.push_back(record.parts.front());
   record.parts.back().writer = 1;
   world.announce(ocean, 8, record);
@@ -286,18 +294,9 @@ TEST(RecoveryFromRoster, AnAnnouncementThatComesAgainKnowsWhoHasWithdrawn) {
 TEST(RecoveryFromRoster, AWriterThatTheEarlierHubDidNotKnowIsAwaited) {
   HubWorld world(with_series({.writers_are_known = false}));
   world.advance(0.1);
-  const auto nowcast = world.connect();
-  auto reader = member_of_ocean(2);
-  reader.node = 1;
-  reader.node_key = "key-b";
-  reader.series = {{"eta", 5, false, 1, 1, true, false, 7}};
-  world.send(nowcast, reader);
+  const auto nowcast = come_back_as_reader(world);
   ASSERT_TRUE(world.has<RecallMessage>(nowcast));
-  auto record = of_nowcast();
-  record.program = "ocean";
-  record.creation = 7;
-  record.parts.front().writer = 0;
-  const auto description = encode_record(record);
+  const auto description = encode_record(of_ocean());
   world.send(nowcast, RecordMessage{"eta", 5, {description.size(), 0, description}});
   world.send(nowcast, FindMessage{7, "eta", -1, false});
   ASSERT_TRUE(world.last<AnswerMessage>(nowcast).series.has_value());
