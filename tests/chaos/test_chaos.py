@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 import warnings
 from pathlib import Path
 
 import pytest
 from needs import compiler, launcher
 
+from chaos.generate import seed_of_the_day
 from chaos.plan import Fault, Plan, Program
 from chaos.tree import PROJECT
 
@@ -34,7 +34,7 @@ def chaos(*words: str) -> None:
 
 
 # The seed of the day belongs here once a night of `make chaos` has found nothing; until then make stress tries it.
-OF_THE_DAY = (int(time.strftime("%Y%m%d")),) if os.environ.get("COUPLET_STRESS") else ()
+OF_THE_DAY = (seed_of_the_day(),) if os.environ.get("COUPLET_STRESS") else ()
 
 
 pytestmark = pytest.mark.stress

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from chaos.generate import FIRST_SEED_WITH_FILES, FIRST_SEED_WITH_JOBS, FIRST_SEED_WITH_TASKS, generate
+from chaos.generate import (
+    FIRST_SEED_WITH_CIRCLES,
+    FIRST_SEED_WITH_FILES,
+    FIRST_SEED_WITH_JOBS,
+    FIRST_SEED_WITH_TASKS,
+    generate,
+)
 from chaos.histories import Life
 from chaos.perform import ended_without_leaving
 from chaos.plan import Fault, Plan, Program, pieces_of, without
@@ -63,6 +69,19 @@ def test_some_seeds_are_about_tasks() -> None:
         for program in plan.programs:
             ranks.setdefault(program.name, set()).add(program.ranks)
     assert ranks["coupler"] == {1, 2} and ranks["worker1"] == {1, 2, 3} and ranks["requester1"] == {1, 2}
+
+
+def test_some_seeds_are_about_groups() -> None:
+    """Two or three programs with one or two groups; some leave and come back, and some end by themselves."""
+    plans = [generate(seed) for seed in range(FIRST_SEED_WITH_CIRCLES, FIRST_SEED_WITH_CIRCLES + 600)]
+    of_groups = [
+        plan for plan in plans if any(line.startswith("meet") for each in plan.programs for line in each.script)
+    ]
+    assert len(plans) / 9 < len(of_groups) < len(plans) / 3
+    scripts = ["\n".join(each.script) for plan in of_groups for each in plan.programs if each.name.startswith("ring")]
+    for words in (";some:", "together=1", "keep=1", "words=100000 ", "timeout=20 ", "join timeout=20\nmeet"):
+        assert any(words in script for script in scripts) and not all(words in script for script in scripts[:100])
+    assert any(script.count("join") > 1 for script in scripts)
 
 
 def test_some_seeds_make_an_mpi_job_with_a_window() -> None:

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from chaos.check import check
-from chaos.generate import generate
+from chaos.generate import generate, seed_of_the_day
 from chaos.histories import Finding
 from chaos.perform import perform
 from chaos.plan import Plan
@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--go-on", action="store_true", help="after a finding too, without shrinking")
     parser.add_argument("--keep", type=Path, default=PROJECT / "build" / "chaos")
     options = parser.parse_args()
-    first = options.seed if options.seed is not None else int(time.strftime("%Y%m%d"))
+    first = options.seed if options.seed is not None else seed_of_the_day()
     if options.show:
         print(generate(first).describe())
         return 0

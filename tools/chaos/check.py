@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from chaos.check_calls import check_calls
+from chaos.check_groups import check_groups
 from chaos.check_messages import check_messages
 from chaos.check_series import check_series
 from chaos.check_tasks import check_tasks
@@ -21,8 +22,8 @@ def check(run: Run) -> list[Finding]:
     evidence = Evidence(run)
     found: dict[Finding, None] = {}
     seen: Counter[tuple[str, str]] = Counter()
-    checks = (check_calls(evidence), check_messages(evidence), check_series(evidence), check_tasks(evidence))
-    for finding in chain(*checks, check_left(run)):
+    checks = (check_calls, check_messages, check_series, check_tasks, check_groups)
+    for finding in chain(*(each(evidence) for each in checks), check_left(run)):
         key = (finding.kind, finding.where.split(" at ")[0])
         seen[key] += 1
         if seen[key] <= MAX_OF_A_KIND:

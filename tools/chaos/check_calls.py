@@ -68,6 +68,8 @@ def check_time(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     waits = call.status in ("NOT_YET", "ERROR_TIMEOUT") and timeout > 0.05 and not is_required_timeout(call)
     if call.name == "task_next" and not evidence.leads_group(life):
         waits = False  # the timeout of the first rank ends the call for the group
+    if call.name == "group_call":
+        waits = False  # the timeout of any member does
     if waits:  # only then it is asked who took part, which takes long
         enough_s = 0.9 * min(evidence.shortest_timeout_s(life, call, timeout), 1e6) - 0.05
         if call.seconds < enough_s and evidence.seconds_together(life, call) < enough_s:

@@ -7,6 +7,7 @@ meanwhile.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from random import Random
 from re import sub
@@ -196,6 +197,41 @@ def generate_tasks(random: Random, seed: int) -> Plan:
     programs = make_task_programs(random)
     targets = [f"{program.name}/{rank}" for program in programs for rank in range(program.ranks)]
     faults = [make_fault(random, targets, False) for _ in range(random.choice((0, 1, 1, 2, 3, 4)))]
+    faults.sort(key=lambda fault: fault.at_s)
+    return Plan(seed, tuple(programs), tuple(faults), small_buffers=random.random() < 0.2)
+
+
+def make_circle_programs(random: Random) -> list[Program]:
+    """Programs that make collective calls together, in one or two groups. Some leave in between, and come back."""
+    names = ["ring0", "ring1", "ring2"][: random.choice((2, 2, 3))]
+    ranks = {name: random.choice((1, 1, 2)) for name in names}
+    everybody = [f"{name}/{rank}" for name in names for rank in range(ranks[name])]
+    random.shuffle(everybody)
+    groups = [f"all:{','.join(everybody)}"]
+    if random.random() < 0.4:
+        groups.append(f"some:{','.join(random.sample(everybody, max(2, len(everybody) - 1)))}")
+    words = random.choice((1, 8, 8, 1000, 100_000))
+    programs = []
+    for name in names:
+        lines = ["join timeout=20"]
+        for _ in range(random.choice((1, 2, 2, 3))):
+            together = " together=1" if random.random() < 0.5 else ""
+            keep = " keep=1" if random.random() < 0.5 else ""
+            how = f"timeout={random.choice((2, 5, 20))} pause_us={random.choice((1000, 10000, 100000))}"
+            seconds = random.choice((2, 4, 6))
+            lines.append(f"meet groups={';'.join(groups)} words={words} seconds={seconds} {how}{together}{keep}")
+            if random.random() < 0.3:
+                lines.append(idle(random))
+            elif random.random() < 0.5:
+                lines += [f"leave pause={random.choice((0.01, 0.3, 2))}", "join timeout=20"]
+        programs.append(Program(name, ranks[name], random.choice("ab"), (*lines, "leave"), links(random)))
+    return programs
+
+
+def generate_circles(random: Random, seed: int) -> Plan:
+    programs = make_circle_programs(random)
+    targets = [f"{program.name}/{rank}" for program in programs for rank in range(program.ranks)]
+    faults = [make_fault(random, targets, False) for _ in range(random.choice((0, 1, 1, 2, 3)))]
     faults.sort(key=lambda fault: fault.at_s)
     return Plan(seed, tuple(programs), tuple(faults), small_buffers=random.random() < 0.2)
 
@@ -390,7 +426,13 @@ THEMES = (crowd, orphans, siege, heavy_relay, rush)
 FIRST_SEED_WITH_THEMES = 10_000
 FIRST_SEED_WITH_JOBS = 1_000_000
 FIRST_SEED_WITH_FILES = 2_000_000
-FIRST_SEED_WITH_TASKS = 20_000_000  # such as those of the date
+FIRST_SEED_WITH_TASKS = 20_000_000
+FIRST_SEED_WITH_CIRCLES = 40_000_000
+
+
+def seed_of_the_day() -> int:
+    """Returns 40261130 on 30 November 2026: a seed whose plan may have everything."""
+    return int(time.strftime("%Y%m%d")) + 20_000_000
 
 
 def generate(seed: int) -> Plan:
@@ -402,6 +444,9 @@ def generate(seed: int) -> Plan:
     of_tasks = Random(f"tasks {seed}")
     if seed >= FIRST_SEED_WITH_TASKS and of_tasks.random() < 0.2:
         plan = generate_tasks(of_tasks, seed)
+    of_circles = Random(f"circles {seed}")
+    if seed >= FIRST_SEED_WITH_CIRCLES and of_circles.random() < 0.2:
+        plan = generate_circles(of_circles, seed)
     of_files = Random(f"files {seed}")
     if seed >= FIRST_SEED_WITH_FILES and of_files.random() < 0.3:
         plan = over_files(of_files, plan)

@@ -10,19 +10,12 @@
 #include <vector>
 
 #include "contents.hpp"
+#include "groups.hpp"
 #include "history.hpp"
 #include "script.hpp"
+#include "self.hpp"
 
 namespace chaos {
-
-struct Self {
-  std::string program;
-  std::int32_t rank = 0;
-  std::int32_t size = 1;
-  std::uint64_t life = 0;
-  std::uint64_t seed = 0;
-  std::uint64_t number = 0;  // counts the processes of the script
-};
 
 struct Written {
   couplet_series* series = nullptr;
@@ -100,6 +93,7 @@ class Actor {
   std::map<std::string, Flow> flows_;
   std::map<std::string, couplet_area*> areas_;
   std::map<std::string, Tasks> tasks_;
+  Groups groups_{self_, history_};
   std::uint64_t submitted_ = 0;  // by this life, so that each of its tasks has a number
 };
 

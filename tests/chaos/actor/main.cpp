@@ -50,6 +50,7 @@ void Actor::leave(const Action& action) {
   universe_ = nullptr;
   areas_.clear();
   tasks_.clear();
+  groups_.forget();
   flows_.clear();
   if (const double pause_s = action.real("pause", 0); pause_s > 0) {
     std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
@@ -87,6 +88,8 @@ void Actor::carry_out(const Action& action) {
     join(action);
   } else if (universe_ == nullptr) {
     history_.write("o", action.verb().c_str(), ",\"why\":\"not joined\"");
+  } else if (action.verb() == "meet") {
+    groups_.meet(universe_, action);
   } else if (action.verb() == "read_area" || action.verb() == "write_area") {
     use_area(action, action.verb() == "write_area");
   } else if (const auto found = verbs.find(action.verb()); found != verbs.end()) {
