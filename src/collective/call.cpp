@@ -42,6 +42,7 @@ Surroundings KnownGroup::surroundings(message::Courier& courier, const Operation
           .short_calls = &short_calls,
           .operations = &operations,
           .group = &session.group(),
+          .losses = &session.losses(),
           .context = session.mailbox().context_of(session.meeting().epoch(), number),
           .call = number};
 }

@@ -99,6 +99,7 @@ Status Collectives::admit(KnownGroup& known, const Arguments& arguments) {
                           session.meeting().table().pieces)
                     .status());
   }
+  if (engine_ != nullptr && !session.losses().none(courier_)) engine_->look_at_all();  // one that has left may be back
   return session.lost_member();
 }
 
@@ -447,8 +448,9 @@ void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inqu
   if (session.meeting().met() && inquiry.epoch != session.meeting().epoch()) {
     const std::string name = courier_.name(session.group().peer(source));
     if (inquiry.epoch == 0) {  // the epoch is on its way, unless an earlier process of the member has met the others
+      if (!session.losses().has(courier_, source)) return;
       const Status why = fail(Code::peer_lost, "rank {} ({}) was started again: create the group again", source, name);
-      return session.losses().has(source) ? session.tell(inquiry.call, why, {source}, false) : void();
+      return session.tell(inquiry.call, why, {source}, &inquiry);
     }
     const Status why =
         fail(Code::mismatch, "rank {} ({}) waits in call {} of a group that was created before that of rank {}", source,
@@ -459,20 +461,24 @@ void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inqu
     return;
   }
   if (const Status failure = session.past().failure_in(inquiry.call); !failure.ok()) {
-    return session.tell(inquiry.call, failure, {source});
+    return session.tell(inquiry.call, failure, {source}, &inquiry);
+  }
+  const std::int32_t own = session.group().rank();
+  if (!session.meeting().met() && session.past().has_forgotten(inquiry.call)) {  // no call succeeds before that
+    const Status why = fail(Code::peer_lost, "call {} has failed at rank {} long ago", inquiry.call, own);
+    return session.tell(inquiry.call, why, {source}, &inquiry);
   }
   const wire::CollectiveHead* const mine = session.past().head_of(inquiry.call);
   if (mine == nullptr || mine->agrees(inquiry.head)) return;
   const bool uneven = mine->kind == inquiry.head.kind && mine->count == 0 && inquiry.head.count == 0;
   if (uneven && mine->signature() == inquiry.head.signature()) return;
-  const std::int32_t own = session.group().rank();
   const Status why = fail(Code::mismatch, "rank {} ({}) calls {}, and rank {} ({}) calls {}", source,
                           courier_.name(session.group().peer(source)), describe(inquiry.head), own,
                           courier_.name(session.group().peer(own)), describe(*mine));
   for (Call* const call : calls_.active()) {
     if (call->known == &known && call->number == inquiry.call && call->open()) return revoke(*call, why, true);
   }
-  session.tell(inquiry.call, why, {source});
+  session.tell(inquiry.call, why, {source}, &inquiry);
 }
 
 // first_hand: this member has found the error. Otherwise only those are told that may wait for a message of this one.

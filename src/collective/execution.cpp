@@ -169,6 +169,7 @@ Status Execution::start_send(const Step& step, Work& work) {
   const std::uint64_t joined = head.apart ? 0 : bytes_of(step.from);
   if (joined > 0) std::memcpy(image + wire::collective_head_bytes, memory(step.from), joined);
   message::Courier& courier = *around_.courier;
+  if (around_.losses->has(courier, step.peer)) return courier.loss(around_.group->peer(step.peer));
   COUPLET_TRY_VALUE(work.head,
                     courier.send(*around_.group, around_.context, tag_of(around_.call, step.number, false), image,
                                  wire::collective_head_bytes + joined, *find_type(COUPLET_BYTE), step.peer));

@@ -13,6 +13,7 @@
 #include "collective/plan.hpp"
 #include "collective/short_calls.hpp"
 #include "message/courier.hpp"
+#include "message/member_losses.hpp"
 #include "wire/collective.hpp"
 
 namespace couplet::collective {
@@ -43,6 +44,7 @@ struct Surroundings {
   const ShortCalls* short_calls = nullptr;  // those of `group`
   const Operations* operations = nullptr;
   message::Group* group = nullptr;
+  const message::MemberLosses* losses = nullptr;  // of `group`
   std::uint32_t context = 0;
   std::uint64_t call = 0;  // number in the group
 };

@@ -34,6 +34,10 @@ class PastCalls {
   [[nodiscard]] std::uint64_t cause_of(std::uint64_t call) const noexcept;
 
   [[nodiscard]] bool is_known(std::uint64_t call) const noexcept { return place(call).call == call; }
+  // Was the call made so long ago that a later one has its place?
+  [[nodiscard]] bool has_forgotten(std::uint64_t call) const noexcept {
+    return place(call).call != UINT64_MAX && place(call).call > call;
+  }
   // A call that is known: has it ended?
   [[nodiscard]] bool has_ended(std::uint64_t call) const noexcept { return place(call).ended; }
   // Returns why a call has failed; ok: it has not, or is not known.

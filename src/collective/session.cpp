@@ -20,8 +20,10 @@ Session::Session(message::Courier& courier, const message::Group& group, const P
       facts_(facts),
       mailbox_(courier, group),
       meeting_(mailbox_, creation),
-      losses_(courier, mailbox_.group()),
-      creations_(static_cast<std::size_t>(group.size())) {}
+      losses_(mailbox_.group(), &facts.membership),
+      creations_(static_cast<std::size_t>(group.size())) {
+  losses_.note(courier);
+}
 
 // ---- calls ----
 
@@ -132,13 +134,13 @@ void Session::work_off(const wire::CollectiveNotice& notice, News& news) {
 
 // ---- failures ----
 
-Status Session::lost_member() const {
-  const auto rank = losses_.find(facts_.has_left);
+Status Session::lost_member() {
+  const std::optional<std::int32_t> rank = losses_.find_ended(courier_);
   return rank ? lost(courier_, mailbox_.group(), *rank) : Status();
 }
 
 bool Session::is_undisturbed() {
-  return meeting_.met() && !has_notice() && failures_.empty() && losses_.none(facts_.has_left);
+  return meeting_.met() && !has_notice() && failures_.empty() && losses_.none(courier_);
 }
 
 void Session::watch_awaited(std::uint64_t call) {
@@ -150,7 +152,8 @@ Status Session::absent_member(std::uint64_t call) const {
     const channel::PeerId peer = mailbox_.group().peer(rank);
     const bool is_lost = courier_.is_lost(peer);
     if (is_lost && !courier_.has_left(peer)) return lost(courier_, mailbox_.group(), rank);
-    const bool has_left = facts_.has_left && facts_.has_left(peer) && !courier_.is_connected(peer);
+    const bool has_left =
+        facts_.membership.has_left && facts_.membership.has_left(peer) && !courier_.is_connected(peer);
     if (!has_left && !is_lost) continue;
     return fail(Code::peer_lost, "rank {} ({}) has left, and has not made this call", rank, courier_.name(peer));
   }
@@ -189,9 +192,9 @@ Status Session::created_again(std::uint64_t call, const std::vector<std::int32_t
 }
 
 void Session::tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets,
-                   bool have_met) noexcept {
+                   const wire::CollectiveNotice* asked) noexcept {
   wire::CollectiveNotice made = notice(wire::NoticeKind::revoke, call);
-  if (!have_met) made.epoch = 0;
+  if (asked != nullptr && asked->epoch == 0) made.epoch = 0;  // it knows no other one
   made.code = static_cast<std::int32_t>(why.error() ? why.code() : Code::timeout);
   made.cause = past_.cause_of(call);
   try {
@@ -201,13 +204,13 @@ void Session::tell(std::uint64_t call, const Status& why, const std::vector<std:
   } catch (const std::bad_alloc&) {
     made.text.clear();
   }
-  if (targets.empty()) {
-    for (std::int32_t rank = 0; rank < mailbox_.group().size(); ++rank) {
-      if (rank != mailbox_.group().rank()) mailbox_.send(made, rank);
-    }
-    return;
-  }
-  for (const std::int32_t target : targets) mailbox_.send(made, target);
+  const auto send = [&](std::int32_t rank) {
+    const bool is_told = rank != mailbox_.group().rank() && (asked != nullptr || !losses_.has(courier_, rank));
+    if (is_told) mailbox_.send(made, rank);
+  };
+  for (const std::int32_t target : targets) send(target);
+  if (!targets.empty()) return;
+  for (std::int32_t rank = 0; rank < mailbox_.group().size(); ++rank) send(rank);
 }
 
 void Session::ask(std::uint64_t call, const wire::CollectiveHead& head, const std::vector<std::int32_t>& targets) {
@@ -232,7 +235,7 @@ bool Session::start_again() {
   past_.clear();
   has_failed_ = false;
   mailbox_.open_again();
-  losses_.note();
+  losses_.note(courier_);
   meeting_.start_again(creation);
   return meeting_.is_greeted() || !failures_.empty();
 }

@@ -16,20 +16,20 @@
 
 #include "collective/mailbox.hpp"
 #include "collective/meeting.hpp"
-#include "collective/member_losses.hpp"
 #include "collective/past_calls.hpp"
 #include "message/courier.hpp"
+#include "message/member_losses.hpp"
 #include "wire/collective.hpp"
 
 namespace couplet::collective {
 
-// What is known beside the messages of the peers. Functions that are not set: all peers are on one system, and none has
-// left.
+// What is known beside the messages of the peers. Functions that are not set: all peers are on one system, and nothing
+// is known of the membership.
 struct PeerFacts {
   Meeting::SystemOf system_of;
-  std::function<bool(channel::PeerId)> has_left;  // in good order
-  bool has_earlier_life = false;                  // this process: the others may have met that one in their groups
-  MethodTable table{};                            // for groups of which this process is the first member
+  message::MembershipFacts membership{};
+  bool has_earlier_life = false;  // an earlier process had this rank, which the others may have met in their groups
+  MethodTable table{};            // for groups of which this process is the first member
 };
 
 class Session {
@@ -76,7 +76,7 @@ class Session {
   // ---- failures ----
   // Returns peer_lost if a member was lost since this object was made, also if it is back. One that has left in good
   // order, and is not back, has sent all that its calls had to send; a call that needs more of it fails by itself.
-  [[nodiscard]] Status lost_member() const;
+  [[nodiscard]] Status lost_member();
   // Have the members met, is nothing known of a failure or a notice, and is no member lost?
   [[nodiscard]] bool is_undisturbed();
   // Called while this member waits for others at the meeting: their death is noticed without a hub, too.
@@ -88,16 +88,17 @@ class Session {
   [[nodiscard]] std::string waited_for(std::uint64_t call) const;
   // Returns mismatch if a member for which this one waits has created the group again.
   [[nodiscard]] Status created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const;
-  // Tells members that the call has failed. targets: empty: all. have_met: false: they wait for a meeting, and this
-  // member does not. Without memory for the text they are told the code.
+  // Tells members that the call has failed. targets: empty: all. Not those that were lost since the group was created
+  // here: their next lives do not know it, unless the target has asked. Without memory for the text they are told the
+  // code. asked: the inquiry of the target.
   void tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets,
-            bool have_met = true) noexcept;
+            const wire::CollectiveNotice* asked = nullptr) noexcept;
   // Asks the members whether they are in the same call.
   void ask(std::uint64_t call, const wire::CollectiveHead& head, const std::vector<std::int32_t>& targets);
   // The meeting for the call takes long: greets once more, and if the others may be in calls of a group that an earlier
   // life of this process has met, asks them.
   void ask_awaited(std::uint64_t call, const wire::CollectiveHead& head);
-  [[nodiscard]] const MemberLosses& losses() const noexcept { return losses_; }
+  [[nodiscard]] message::MemberLosses& losses() noexcept { return losses_; }
   // The number of the next creation of the group: at least as great as that of each member that was heard of, and
   // greater than that of each member whose call has failed, since that one creates the group again, too.
   [[nodiscard]] std::uint64_t next_creation() const noexcept;
@@ -119,7 +120,7 @@ class Session {
   Mailbox mailbox_;
   Meeting meeting_;
   std::uint64_t next_call_ = 0;
-  MemberLosses losses_;
+  message::MemberLosses losses_;                     // since the group was created here
   std::map<CallOfCreation, EarlyFailure> failures_;  // those of calls that this member has not begun
   PastCalls past_;
   std::vector<std::uint64_t> creations_;  // for each member, the one that its last notice names

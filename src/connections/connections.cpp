@@ -103,18 +103,21 @@ Result<channel::Channel*> Connections::channel_to(channel::PeerId peer) {
 
 // The hub tells of all deaths, and locks tell of those on this node. Without a hub, the death of a process on another
 // node shows only in a connection to it. The hub is given time to come back first, since a firewall may refuse what
-// this process dials although the peer lives.
+// this process dials although the peer lives. A hub that was away may not know of a death either: a peer that died
+// meanwhile is one that has not come back to it yet, for which it waits as long as for one that computes.
 void Connections::waits_for(channel::PeerId peer) noexcept {
   try {
-    look_for_returned();  // the caller asks next whether the peer is lost
-    if (membership_.hub().ok()) {
-      hub_missed_ = {};
-      return;
+    if (lost_.contains(peer)) look_for_returned();  // the caller asks next whether the peer is lost
+    const bool is_there = membership_.hub().ok();
+    if (is_there) {
+      hub_.missed = {};
+      if (!hub_.was_away) return;
+    } else {
+      hub_.missed.look(os::now_ns());
     }
-    hub_missed_.look(os::now_ns());
     const auto& info = membership_.peer(peer);
     const bool dialed = knows(peer, info.incarnation) && table_.find(peer) != nullptr;  // no channel: no memory
-    if (hub_missed_.total_ns() >= hub_patience_ns && info.node != membership_.node() && !dialed) {
+    if ((is_there || hub_.missed.total_ns() >= hub_patience_ns) && info.node != membership_.node() && !dialed) {
       static_cast<void>(channel_to(peer));  // the next wait tries again if that is not possible now
     }
   } catch (const std::bad_alloc&) {
@@ -360,13 +363,13 @@ void Connections::connected(Transport& transport, const Offer& offer, std::uniqu
   peer.not_taken = peer.walk ? peer.walk->reasons() : "";
   peer.walk.reset();
   more_.begin(id, transport.name());
-  look_for_returned();
   if (gone(membership_.peer(id))) {  // the peer has ended, and this lane contains what it sent before
     drain(id);
     table_.fail(id, fail(Code::peer_lost, "{} has ended", membership_.peer_name(id)));
   } else {
     more_.dial_missing(id);
   }
+  look_for_returned();
 }
 
 void Connections::not_connected(Transport& transport, const Party& party, const link::DialFailure& failure) {
@@ -388,12 +391,13 @@ void Connections::not_connected(Transport& transport, const Party& party, const 
 
 void Connections::tick(std::uint64_t now_ns) {
   if (membership_.hub().ok()) {
-    hub_missed_ = {};
-    hub_away_ = {};
+    hub_.missed = {};
+    hub_.away = {};
   } else {
-    hub_away_.look(now_ns);
+    hub_.away.look(now_ns);
+    hub_.was_away = true;
   }
-  const bool never_told = hub_away_.total_ns() >= options_.walk.patience_ns;
+  const bool never_told = hub_.away.total_ns() >= options_.walk.patience_ns;
   std::vector<channel::PeerId> waiting;
   for (auto& [id, peer] : peers_) {
     const bool arrived = peer.absent && membership_.peer(id).state != PeerState::absent && membership_.ask_contact(id);
@@ -444,20 +448,23 @@ bool Connections::look_at_offer(channel::PeerId id, Peer& peer) {
   return true;
 }
 
+// What is told of a return may change the list.
 void Connections::look_for_returned() {
   for (auto entry = lost_.begin(); entry != lost_.end();) {
-    const auto& info = membership_.peer(entry->first);
-    if (info.state == PeerState::present && info.incarnation != entry->second) {
-      if (!knows(entry->first, info.incarnation)) {
-        retire(entry->first);
+    const auto [peer, incarnation] = *entry;
+    const auto& info = membership_.peer(peer);
+    if (info.state == PeerState::present && info.incarnation != incarnation) {
+      if (!knows(peer, info.incarnation)) {
+        retire(peer);
       }
       if (returned_) {
-        returned_(entry->first);
+        returned_(peer);
       }
-      entry = lost_.erase(entry);
-    } else {
-      ++entry;
+      if (const auto told = lost_.find(peer); told != lost_.end() && told->second == incarnation) {
+        lost_.erase(told);
+      }
     }
+    entry = lost_.upper_bound(peer);
   }
 }
 

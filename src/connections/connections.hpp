@@ -96,6 +96,11 @@ class Connections final : public channel::Channels, private channel::Connector, 
     std::uint64_t arrived = 0;
     LookedTime waited;
   };
+  struct HubAbsence {
+    LookedTime missed;      // by receives whose sources have no channel
+    LookedTime away;        // and so tells no contact of a peer
+    bool was_away = false;  // at any time
+  };
   class Ticks final : public engine::Source {
    public:
     explicit Ticks(Connections& connections) : connections_(connections) {}
@@ -138,9 +143,8 @@ class Connections final : public channel::Channels, private channel::Connector, 
   std::map<channel::PeerId, Silence> leaving_;     // peers that have left, and still send
   channel::ChannelTable table_;
   engine::ChannelSources sources_;
-  LaneDialer more_;        // the lanes of connections beside their first one
-  LookedTime hub_missed_;  // by receives whose sources have no channel
-  LookedTime hub_away_;    // and so tells no contact of a peer
+  LaneDialer more_;  // the lanes of connections beside their first one
+  HubAbsence hub_;
   bool shutting_ = false;
   Ticks ticks_{*this};
 };

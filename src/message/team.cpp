@@ -155,7 +155,7 @@ MessageTeam::MessageTeam(Messenger& messenger, Group& group, std::string name, s
       name_(std::move(name)),
       identity_(identity_of(group, name_)),
       next_meeting_(first_meeting),
-      lives_(group) {
+      losses_(group) {
   int bit = 1;
   for (; bit < size() && (rank() & bit) == 0; bit <<= 1) {
     if ((rank() | bit) < size()) children_.push_back(edge_to(rank() | bit));
@@ -177,8 +177,8 @@ Status MessageTeam::ended_life(const Edge& edge) const {
 
 Status MessageTeam::ended_since_first(const Edge& edge) const {
   const Courier courier(messenger_);
-  return lives_.has_ended(courier, edge.rank) ? with_memory([&] { return fallen_apart(courier, edge.peer); })
-                                              : Status();
+  return losses_.has_ended(courier, edge.rank) ? with_memory([&] { return fallen_apart(courier, edge.peer); })
+                                               : Status();
 }
 
 MessageTeam::~MessageTeam() {
@@ -220,8 +220,8 @@ void MessageTeam::end_meeting() noexcept {
 
 Status MessageTeam::broken_up() {
   const Courier courier(messenger_);
-  const std::optional<channel::PeerId> ended = lives_.find_ended(courier);
-  return with_memory([&] { return ended ? courier.loss(*ended) : lost_member(courier, group_); });
+  const std::optional<std::int32_t> ended = losses_.find_ended(courier);
+  return with_memory([&] { return ended ? courier.loss(group_.peer(*ended)) : lost_member(courier, group_); });
 }
 
 void MessageTeam::leave(const Status& why) noexcept {
@@ -282,6 +282,7 @@ Status MessageTeam::greeted(std::string& bytes, Edge& child, std::uint64_t deadl
     child.context = context_of(head->identity, child.rank, head->meeting);
     if (messenger_.end_internal(child.peer, child.context, true)) continue;
     child.met = true;
+    COUPLET_TRY(ended_since_first(child));  // the wait has shown that one that had left is back: its next life is told
     return with_memory([&] {
       Status status = check_head(*head, child);
       if (status.ok() && head->failed) status = failure_from(head->content);
@@ -358,24 +359,28 @@ Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, s
   bool heard = parent_.rank < 0;
   if (parent_.rank >= 0) {
     if (call == 0) parent_.losses = Courier(messenger_).losses(parent_.peer);
-    const Status ended = call == 0 ? ended_since_first(parent_) : Status();
+    Status ended = call == 0 ? ended_since_first(parent_) : Status();
     const Status said =
         ended.ok() ? send(status, own, parent_, call == 0 ? greeting_tag : upwards(call), deadline_ns) : ended;
     const bool unknown = call == 0 && !said.ok();  // nobody answers a greeting that was not sent
-    Status from_above = unknown ? said : receive(own, parent_, downwards(call), answer_ns, heard);
+    // Sending may have shown that one that had left is back: it is told below why this member does not go on.
+    if (call == 0 && !unknown) ended = ended_since_first(parent_);
+    Status from_above = unknown      ? said
+                        : ended.ok() ? receive(own, parent_, downwards(call), answer_ns, heard)
+                                     : std::move(ended);
     heard = heard || unknown;
     if (status.ok() || from_above.code() != Code::timeout) status = std::move(from_above);
   }
   if (status.error() && status.code() != Code::peer_lost) {
     // What a neighbour tells may be a failure of a team that it has opened since: the ended life is named instead.
     const Courier courier(messenger_);
-    const std::optional<channel::PeerId> ended = lives_.find_ended(courier);
-    if (ended) status = with_memory([&] { return fallen_apart(courier, *ended); });
+    const std::optional<std::int32_t> ended = losses_.find_ended(courier);
+    if (ended) status = with_memory([&] { return fallen_apart(courier, group_.peer(*ended)); });
   }
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
     if (child->met) static_cast<void>(send(status, own, *child, downwards(call), deadline_ns));
   }
-  if (status.ok() && !lives_.noted()) lives_.note(Courier(messenger_));
+  if (status.ok() && !losses_.noted()) losses_.note(Courier(messenger_));
   if (status.ok()) return Result<std::string>(std::move(own));  // a copy could fail here alone
   if (!heard) {  // the parent, and all above it, may have gone on to the next call
     static_cast<void>(send(status, {}, parent_, upwards(calls_), os::now_ns() + notice_patience_ns));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "message/agree.hpp"
-#include "message/lives.hpp"
+#include "message/member_losses.hpp"
 #include "message/message.hpp"
 
 namespace couplet::message {
@@ -108,7 +108,7 @@ class MessageTeam final : public Team {
   std::vector<Edge> children_;
   bool met_ = false;         // a meeting has begun
   std::uint32_t calls_ = 0;  // since it began
-  Lives lives_;              // since all members met for the first time
+  MemberLosses losses_;      // since all members met for the first time
   std::string greeting_;     // has room, so that a greeting is not lost if there is no memory
 };
 

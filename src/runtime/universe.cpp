@@ -301,7 +301,10 @@ std::unique_ptr<collective::Collectives> make_collectives(Universe& universe) {
   collective::PeerFacts facts;
   facts.system_of = [&member](channel::PeerId peer) { return std::uint32_t{member.peer(peer).node}; };
   facts.has_earlier_life = member.peer(member.id()).incarnation > 0;
-  facts.has_left = [&member](channel::PeerId peer) { return member.peer(peer).state == universe::PeerState::left; };
+  facts.membership.has_left = [&member](channel::PeerId peer) {
+    return member.peer(peer).state == universe::PeerState::left;
+  };
+  facts.membership.incarnation_of = [&member](channel::PeerId peer) { return member.peer(peer).incarnation; };
   const KnownCosts& costs = universe.environment_->costs();
   facts.table = {.pieces = cost::method_pieces(costs.costs), .origin = costs.origin()};
   return std::make_unique<collective::Collectives>(*universe.messenger_, universe.engine_.get(), std::move(facts));

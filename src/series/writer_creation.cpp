@@ -27,7 +27,6 @@ constexpr std::uint64_t default_memory_bytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t max_default_slots = 4096;  // if nobody has said how much memory there is
 constexpr std::uint32_t default_holders = 64;
 constexpr double withdraw_s = 1;  // how long to wait until the hub knows that a creation has failed
-constexpr std::size_t longest_name = wire::series_name_bytes - 1;
 constexpr std::size_t longest_field_name = wire::series_field_name_bytes - 1;
 
 // Returns "series 'sky'", with the name of the field if it has one.

@@ -119,10 +119,10 @@ void Worker::greet(channel::PeerId coupler) {
     couplers_.untold.insert(coupler);
     return;
   }
-  couplers_.open.erase(coupler);
   if (is_cut_off || mailbox_.environment().is_lost(coupler)) {
-    couplers_.lost.insert_or_assign(coupler, sent);
+    couplers_.lost.insert_or_assign(coupler, sent);  // first: there may be no memory
   }
+  couplers_.open.erase(coupler);
 }
 
 // Greets the couplers to which no message could be sent, for example because no descriptor was left, or that have to
@@ -146,7 +146,7 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   message::Courier courier(mailbox_.environment().messenger());
   for (int looks = 0; looks < looks_for_couplers && couplers_.open.empty(); ++looks) {
     mailbox_.environment().engine().look_at_all();
-    for (const auto& [coupler, why] : couplers_.lost) courier.watch(coupler);  // the hub may have told of its return
+    for (const channel::PeerId coupler : couplers_.all) courier.watch(coupler);  // the hub may have told of its return
   }
   greet_again();
   for (const std::int32_t rank : ranks_) {  // asks the hub whether a lost rank is back
@@ -405,9 +405,10 @@ void Worker::lost(channel::PeerId peer, const Status& why) {
   if (has_left) {
     couplers_.lost.erase(peer);  // the connection to it may have failed before
   }
-  if (couplers_.open.erase(peer) != 0 && !has_left && why.code() != Code::end) {
-    couplers_.lost.insert_or_assign(peer, why);
+  if (couplers_.open.contains(peer) && !has_left && why.code() != Code::end) {
+    couplers_.lost.insert_or_assign(peer, why);  // first: there may be no memory
   }
+  couplers_.open.erase(peer);
   std::erase_if(orders_, [peer](const Order& order) { return order.coupler == peer; });
   const bool is_in_group = std::find(ranks_.begin(), ranks_.end(), static_cast<std::int32_t>(peer)) != ranks_.end();
   if (is_in_group && !has_met_ && team_->rank() == 0) {  // a later life of it may be the one that the group meets

@@ -6,9 +6,12 @@
 #include "universe/control.hpp"
 #include "universe/programs.hpp"
 #include "wire/fields.hpp"
+#include "wire/series_format.hpp"
 
 namespace couplet::universe {
 namespace {
+
+static_assert(max_series_name == wire::series_name_bytes - 1, "a file of the series has room for the name");
 
 using wire::FieldReader;
 using wire::FieldWriter;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,21 @@ def words(error: Exception) -> str:
     return f"error {error.status if isinstance(error, couplet.Error) else type(error).__name__} {error}"
 
 
+def outcome(call: Callable[[], object]) -> str:
+    """Returns what the call has returned, or the words of its error."""
+    try:
+        return repr(call())
+    except Exception as error:
+        return words(error)
+
+
 def obey(universe: couplet.Universe) -> None:
     names: dict[str, Any] = {
         "universe": universe,
         "couplet": couplet,
         "np": np,
         "time": time,
+        "outcome": outcome,
         "allow_more_memory": allow_more_memory,
     }
     for line in sys.stdin:

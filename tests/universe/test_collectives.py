@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from launching import World, read_line
-from quartet import Guest
+from quartet import Guest, start_guests
 
 MakeWorld = Callable[..., World]
 SEED = int(os.environ.get("COUPLET_COLLECTIVES_SEED", str(random.SystemRandom().randrange(10**6))))
@@ -162,6 +162,39 @@ def test_both_sides_are_told_that_a_member_was_started_again(
     two.say("universe.group.broadcast(np.zeros(1))")
     one.say("[universe.progress() or time.sleep(0.01) for _ in range(300)][0]")
     assert two.hear().startswith("error COUPLET_ERROR_PEER_LOST revoked by rank 0")
+    one.hear()
+    one.leave(two)
+
+
+def test_a_broadcast_never_goes_to_the_next_life_of_a_member_that_had_left(make_world: MakeWorld) -> None:
+    """Fault: one that repeats failing calls without a pause was told once that a broadcast had succeeded."""
+    world = make_world("one:1,two:1")
+    one, two = start_guests(world, "one", "two")
+    one.say("universe.group.barrier()")
+    two.get("universe.group.barrier()")
+    assert one.hear() == "is None"
+    two.leave()
+    one.refused("universe.group.broadcast(np.zeros(1))", "PEER_LOST", "has left")
+    one.get("cast = lambda: outcome(lambda: universe.group.broadcast(np.zeros(1)))")
+    one.say("next(each for each in iter(cast, '') if 'again' in each or 'error' not in each)")
+    two = Guest(world, "two", 0, 1)
+    two.ready()
+    assert "create the group again" in one.hear()
+    one.leave(two)
+
+
+def test_the_next_life_of_a_member_is_told_by_one_that_is_many_calls_ahead(make_world: MakeWorld) -> None:
+    """Fault: both waited for ever, since nothing was known any more of the call in which the next life was."""
+    world = make_world("one:1,two:1")
+    one, two = start_guests(world, "one", "two")
+    two.process.kill()
+    two.process.wait()
+    one.get("call = lambda: outcome(universe.group.barrier)")
+    assert one.get("{call().split()[1] for _ in range(70)}") == "{'COUPLET_ERROR_PEER_LOST'}"
+    two = Guest(world, "two", 0, 1)
+    two.ready()
+    one.say("[universe.progress() or time.sleep(0.01) for _ in range(300)][0]")
+    two.refused("universe.group.barrier()", "PEER_LOST", "long ago")
     one.hear()
     one.leave(two)
 

@@ -173,6 +173,28 @@ def seconds_until_it_is_told(make_world: MakeWorld) -> float:
     return told_after_s
 
 
+@pytest.mark.parametrize("call", ["group.recv(1)", "create_group('pair', [0, 1]).barrier()"], ids=["receive", "group"])
+def test_who_waits_for_a_far_rank_that_died_while_the_hub_was_away_is_told(make_world: MakeWorld, call: str) -> None:
+    """Fault: it had no connection to that rank and did not dial it, since the hub was back, which waited for it."""
+    world = make_world("one:1,two:1")
+    one, two = [Guest(world, name, 0, 1, COUPLET_NODE=f"of-{name}") for name in ("one", "two")]
+    one.ready()
+    two.ready()
+    one.say(f"universe.{call}")
+    time.sleep(0.5)  # it waits
+    world.kill_hub()
+    two.process.kill()
+    two.process.wait()
+    world.resume_hub()
+    resumed = time.monotonic()
+    told = one.hear()
+    assert told.startswith("error COUPLET_ERROR_PEER_LOST ") and "'two'" in told, told
+    assert time.monotonic() - resumed < 20
+    one.leave()
+    world.kill()  # the hub would wait for another process of two
+    world.clean()
+
+
 OCEAN_WITH_A_REQUIRED_READER = """
 import couplet, numpy as np
 universe = couplet.join("ocean")

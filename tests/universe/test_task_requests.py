@@ -242,6 +242,44 @@ def test_a_group_hears_at_once_that_a_rank_was_lost_while_it_waits(make_world: M
     requester.leave(coupler, *group[:2])
 
 
+def test_a_group_of_which_a_rank_has_left_and_is_back_is_told_that_it_has_to_open_again(make_world: MakeWorld) -> None:
+    """Fault: its first rank waited quietly with the next life of the other one, and the coupler gave them nothing."""
+    world = make_world("coupler:1,requester:1,worker:2")
+    coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
+    leader, other = (Guest(world, "worker", rank, 2) for rank in range(2))
+    for each in (coupler, requester, leader, other):
+        each.ready()
+    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
+    coupler.say("c.run(60)")
+    requester.get("r = universe.requester('t')")
+    for each in (leader, other):
+        each.say("w = universe.worker('t')")
+    for each in (leader, other):
+        each.hear()
+        each.say("w.next(timeout=20).complete()")
+    requester.get(submit(1))
+    for each in (leader, other):
+        assert each.hear().startswith("is")
+    other.leave()
+    leader.refused("w.next(timeout=20)", "STATE", "rank 1", "has closed them")
+    other = Guest(world, "worker", 1, 2).ready()
+    other.get("w = universe.worker('t')")
+    for _ in range(3):
+        leader.refused("w.next(timeout=1)", "PEER_LOST", "program 'worker' rank 1", "has left")
+    for each in (leader, other):
+        each.get("w.close()")
+        each.say("w = universe.worker('t')")
+    for each in (leader, other):
+        each.hear()
+        each.say("w.next(timeout=20).complete()")
+    requester.get(submit(2))
+    for each in (leader, other):
+        assert each.hear().startswith("is")
+    requester.get("r.close()")
+    assert coupler.hear() == "is True"
+    requester.leave(coupler, leader, other)
+
+
 def test_a_worker_that_was_started_again_before_it_opened_is_waited_for(make_world: MakeWorld) -> None:
     """Fault: NOT_FOUND, with an empty list of ids."""
     world = make_world("coupler:1,requester:1,worker:1")

@@ -461,7 +461,9 @@ void HubServer::call_cut_off(std::uint64_t now_ns) {
 
 void HubServer::write_events() {
   for (const auto& event : state_->take_events()) {
-    if (event.name != "ticket" && event.name != "register" && event.name != "writer") {
+    const bool for_roster =
+        event.name == "ticket" || event.name == "register" || event.name == "writer" || event.name == "programs";
+    if (!for_roster) {
       events_.add(event, seconds_since_1970());
     }
     roster_.add(event);

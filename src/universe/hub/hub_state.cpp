@@ -60,6 +60,7 @@ HubState::HubState(HubSettings settings)
       seats_(settings_.programs),
       series_(seats_, outbox_, relay_mode(settings_.settings),
               {.tell_changes = [this](ConnectionId to) { tell_changes(to); },
+               .is_awaiting = [this] { return after_restart_.awaited_count > 0; },
                .doubt = [this](channel::PeerId peer) { absences_.doubt(peer); }}),
       second_comers_(settings_.has_unheard) {
   after_restart_.recovering = settings_.restarted;

@@ -4,6 +4,7 @@
 
 #include "channel/identities.hpp"
 #include "universe/hub/hub_state.hpp"
+#include "universe/series_record.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -113,6 +114,10 @@ bool HubState::is_still_connected(const RejoinMessage& message, const Place& pla
 }
 
 Status HubState::check_rejoin(const RejoinMessage& message, Place& place) {
+  if (!std::all_of(message.series.begin(), message.series.end(),
+                   [](const SeriesClaim& claim) { return is_name(claim.name, max_series_name); })) {
+    return fail(Code::protocol, "message 'rejoin' has a series with a name that is empty or has control characters");
+  }
   if (message.run_id != settings_.run_id) {
     return fail(Code::mismatch, "the hub serves run {:016x}, but this process belongs to run {:016x}", settings_.run_id,
                 message.run_id);
@@ -457,7 +462,7 @@ void HubState::look_for_awaited(std::uint64_t now_ns) {
   if (after_restart_.awaited_count == 0) {
     if (after_restart_.awaiting && !std::exchange(after_restart_.all_are_known, true) &&
         settings_.earlier.programs.empty()) {
-      outbox_.note({.name = "complete", .programs = seats_.infos()});  // no hub has written it down for the next one
+      outbox_.note({.name = "programs", .programs = seats_.infos()});  // no hub has written it down for the next one
     }
     return;
   }

@@ -339,7 +339,7 @@ EarlierMembers Roster::earlier() const {
 }
 
 void Roster::add(const HubEvent& event) {
-  if (event.name == "complete") {
+  if (event.name == "complete" || event.name == "programs") {
     if (members_.programs.empty()) {
       members_.programs = event.programs;
       queue_ += complete_lines(event.programs);

@@ -126,6 +126,7 @@ void SeriesService::take(const Asker& asker, const FindMessage& message) {
 }
 
 void SeriesService::doubt_writers(const std::string& name) {
+  if (!actions_.is_awaiting()) return;
   for (const auto writer : book_.peers_of(name, SeriesBook::Use::writes)) {
     if (const auto* const seat = seats_.find(writer); seat != nullptr && seat->awaited) {
       actions_.doubt(writer);
@@ -265,15 +266,11 @@ void SeriesService::relay_came(std::uint16_t node, channel::PeerId relay) {
 // ---- members that come back
 
 Status SeriesService::claim(const Asker& asker, const RejoinMessage& message, std::uint64_t now_ns) {
-  if (!std::all_of(message.series.begin(), message.series.end(),
-                   [](const SeriesClaim& claim) { return is_name(claim.name, max_series_name); })) {
-    return fail(Code::protocol, "message 'rejoin' has a series with a name that is empty or has control characters");
-  }
   const auto program = asker.place.relay ? std::string() : seats_.program(asker.place.program).spec.name;
   book_.forget_reader(asker.peer);
   for (const auto& claim : message.series) {
     const auto recall = book_.claim(asker.peer, program, claim);
-    if (recall.ok() && *recall) {  // otherwise it is known, or there are too many: no reason to lose the member
+    if (recall.ok() && *recall) {  // else it is known, not needed, or one too many: no reason to lose the member
       outbox_.say(asker.connection, RecallMessage{claim.name, claim.incarnation});
     }
   }

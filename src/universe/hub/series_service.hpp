@@ -32,7 +32,10 @@ class SeriesService {
     // Tells a connection the changes of the batch that waits. Called before an answer from which the member may
     // conclude something about its peers.
     std::function<void(ConnectionId)> tell_changes;
-    // A member waits for what this awaited rank writes, or for its name: it is to be found out whether it lives.
+    // Are there ranks that have not come back to this hub yet?
+    std::function<bool()> is_awaiting;
+    // A member looks for a series that this awaited rank may write, or wants its name. The hub then finds out whether
+    // the rank's process lives.
     std::function<void(channel::PeerId)> doubt;
   };
   // seats and outbox outlive this object. relay_mode: the universe's setting 'relay'.

@@ -176,5 +176,35 @@ TEST(Creations, AtRandomTimesEndInAMeeting) {
   }
 }
 
+// Chaos, 40000185: the call of a member failed since another one had left. It told this to the next life of that one,
+// whose first call then failed.
+TEST(Creations, AreNotDisturbedByWhatFailedForAnEarlierLife) {
+  Parties parties(LaneKind::shm, 2);
+  std::atomic<bool> has_failed{false};
+  parties.run([&](Party& party) {
+    const std::int32_t ranks[] = {0, 1};
+    auto group = party.messenger->groups().create("pair", ranks);
+    ASSERT_TRUE(group.ok());
+    if (party.rank() == 1) {
+      while (!has_failed) party.poll(0, 1);
+    }
+    Member member(party);
+    if (party.rank() == 0) {
+      message::Request* request = nullptr;
+      ASSERT_TRUE(member.calls.start(**group, barrier(), &request).ok());
+      party.messenger->peer_lost(1, Status(Code::end, "has left"));
+      party.messenger->peer_returned(1);
+      EXPECT_EQ(party.messenger->wait(&request, os::deadline_after(20), nullptr).code(), Code::peer_lost);
+      ASSERT_TRUE(member.calls.release(**group).ok());
+      ASSERT_TRUE(party.messenger->groups().free(**group).ok());
+      group = party.messenger->groups().create("pair", ranks);
+      ASSERT_TRUE(group.ok());
+      has_failed = true;
+    }
+    const Status status = member.calls.run(**group, barrier());
+    EXPECT_TRUE(status.ok()) << status.text();
+  });
+}
+
 }  // namespace
 }  // namespace couplet::collective

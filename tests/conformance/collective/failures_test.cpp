@@ -568,7 +568,7 @@ TEST(Deaths, OfAMemberThatLeftBeforeTheFirstCallAreNoticed) {
   parties.run([](Party& party) {
     if (party.rank() == 1) return;
     PeerFacts facts = Member::facts(1);
-    facts.has_left = [](channel::PeerId peer) { return peer == 1; };
+    facts.membership.has_left = [](channel::PeerId peer) { return peer == 1; };
     Member member(party, std::move(facts));
     const std::uint64_t start_ns = os::now_ns();
     const Status status = member.run(barrier());

@@ -45,7 +45,7 @@ struct Member {
 
   static PeerFacts facts(int systems) {
     return {.system_of = [systems](channel::PeerId peer) { return peer % static_cast<std::uint32_t>(systems); },
-            .has_left = {}};
+            .membership = {}};
   }
   [[nodiscard]] int rank() const { return party.rank(); }
   Status run(const Arguments& arguments) { return calls.run(party.group(), arguments); }

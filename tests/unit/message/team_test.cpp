@@ -349,7 +349,7 @@ TEST(Team, AMemberThatDoesNotComeIsNamedAndNotTheParentThatWaitsForIt) {
 }
 
 // The others, of which two are no neighbours of it, hear of it in the same call.
-TEST(Team, AMemberThatWasStartedAgainBreaksUpTheTeamForGood) {
+void break_up(const Status& end) {
   Parties parties(LaneKind::shm, 4);  // rank 3 is a child of rank 2
   std::atomic<int> met{0};
   parties.run([&](Party& party) {
@@ -362,16 +362,26 @@ TEST(Team, AMemberThatWasStartedAgainBreaksUpTheTeamForGood) {
     team->leave(Status(Code::timeout, "it meets again"));
     if (party.rank() == 3) return;
     if (party.rank() == 2) {
-      party.messenger->peer_lost(3, Status(Code::peer_lost, "killed"));
+      party.messenger->peer_lost(3, end);
+      static_cast<void>(team->broken_up());
       party.messenger->peer_returned(3);
       EXPECT_EQ(team->broken_up().code(), Code::peer_lost);
     }
     for (int call = 0; call < 2; ++call) {
       const Status why = team->minimum(values, os::deadline_after(20));
       EXPECT_EQ(why.code(), Code::peer_lost) << party.rank() << ": " << why.text();
-      EXPECT_NE(why.text().find("party 3: killed"), std::string::npos) << why.text();
+      EXPECT_NE(why.text().find("party 3"), std::string::npos) << why.text();
+      EXPECT_NE(why.text().find(end.text()), std::string::npos) << why.text();
     }
   });
+}
+
+TEST(Team, AMemberThatWasStartedAgainBreaksUpTheTeamForGood) {
+  break_up(Status(Code::peer_lost, "killed"));
+}
+
+TEST(Team, TheNextLifeOfAMemberThatHadLeftIsNoneOfTheTeam) {
+  break_up(Status(Code::end, "has left"));
 }
 
 // Chaos, 30600009: rank 2 was started again. It opened the team anew, and failed, since rank 3 did not come. Members

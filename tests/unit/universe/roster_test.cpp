@@ -2,9 +2,11 @@
 #include "universe/hub/roster.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <sstream>
 
@@ -322,14 +324,43 @@ TEST_F(RosterFile, StaysBoundedWhileRanksComeAndGo) {
   EXPECT_EQ(read().ranks.at(0).incarnation, 2 * max_stale_roster_lines - 1);
 }
 
-TEST_F(RosterFile, ThatCannotBeWrittenIsNone) {
+// No file of this process gets longer than this while it exists.
+class SmallFiles {
+ public:
+  explicit SmallFiles(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallFiles() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  SmallFiles(const SmallFiles&) = delete;
+  SmallFiles& operator=(const SmallFiles&) = delete;
+
+ private:
+  void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before_{};
+};
+
+TEST_F(RosterFile, ThatCannotBeWrittenToItsEndIsRemovedUntilThereIsRoom) {
   Roster roster;
-  roster.open(directory_.path() + "/nothing", false);
+  roster.open(directory_.path(), false);
   roster.add(event("joined", 0, 0, endpoint_));
   roster.add(complete());
   roster.flush();
+  {
+    const SmallFiles small(contents().size() + 10);  // the next line has no room
+    roster.add(event("joined", 1, 0, endpoint_));
+    roster.flush();
+    EXPECT_TRUE(contents().empty());
+    roster.tick();
+    EXPECT_TRUE(contents().empty());
+  }
   roster.tick();
-  EXPECT_TRUE(Roster::read(directory_.path() + "/nothing").programs.empty());
+  EXPECT_EQ(read().programs.size(), 2U);
+  EXPECT_EQ(read().ranks.size(), 2U);
 }
 
 TEST_F(RosterFile, IsWrittenAsAWholeOnceThatIsPossible) {
