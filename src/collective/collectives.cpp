@@ -99,7 +99,6 @@ Status Collectives::admit(KnownGroup& known, const Arguments& arguments) {
                           session.meeting().table().pieces)
                     .status());
   }
-  if (engine_ != nullptr && !session.losses().none(courier_)) engine_->look_at_all();  // one that has left may be back
   return session.lost_member();
 }
 
@@ -123,6 +122,8 @@ Status Collectives::make_next(message::Group& group, std::string_view call, cons
                 counted(group.size(), "member"));
   }
   KnownGroup& known = known_of(group);
+  // A member that has left may be back. This takes notices, so the call must not have been counted yet.
+  if (!known.session.losses().none(courier_)) looked_ticks_ = 0;
   look_after_absence(engine_, looked_ticks_);
   take_notices(known);
   const std::uint64_t number = known.session.begin_call();

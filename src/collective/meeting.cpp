@@ -52,6 +52,7 @@ Meeting::Meeting(Mailbox& mailbox, std::uint64_t creation) : mailbox_(mailbox), 
     }
   }
   if (own != 0) parent_ = own - bit;
+  losses_met_.resize(static_cast<std::size_t>(group.size()));
 }
 
 wire::CollectiveNotice Meeting::notice(wire::NoticeKind kind, std::uint64_t call) const {
@@ -96,6 +97,9 @@ void Meeting::greet_again(std::uint64_t call) {
 
 void Meeting::conclude(const wire::CollectiveNotice& answer) {
   epoch_ = answer.epoch;
+  for (std::size_t rank = 0; rank < losses_met_.size(); ++rank) {
+    losses_met_[rank] = mailbox_.losses_of(static_cast<std::int32_t>(rank));
+  }
   systems_ = group_systems(answer.systems);
   names_ = answer.systems;
   table_ = table_of(answer);

@@ -205,8 +205,8 @@ void Session::tell(std::uint64_t call, const Status& why, const std::vector<std:
     made.text.clear();
   }
   const auto send = [&](std::int32_t rank) {
-    const bool is_told = rank != mailbox_.group().rank() && (asked != nullptr || !losses_.has(courier_, rank));
-    if (is_told) mailbox_.send(made, rank);
+    const bool was_lost = meeting_.met() ? meeting_.has_lost(rank) : losses_.has(courier_, rank);
+    if (rank != mailbox_.group().rank() && (asked != nullptr || !was_lost)) mailbox_.send(made, rank);
   };
   for (const std::int32_t target : targets) send(target);
   if (!targets.empty()) return;

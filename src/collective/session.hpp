@@ -88,9 +88,9 @@ class Session {
   [[nodiscard]] std::string waited_for(std::uint64_t call) const;
   // Returns mismatch if a member for which this one waits has created the group again.
   [[nodiscard]] Status created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const;
-  // Tells members that the call has failed. targets: empty: all. Not those that were lost since the group was created
-  // here: their next lives do not know it, unless the target has asked. Without memory for the text they are told the
-  // code. asked: the inquiry of the target.
+  // Tells members that the call has failed. targets: empty: all. Not those that were lost since the members met, or if
+  // they have not, since the group was created here: their next lives do not know it, unless the target has asked.
+  // Without memory for the text they are told the code. asked: the inquiry of the target.
   void tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets,
             const wire::CollectiveNotice* asked = nullptr) noexcept;
   // Asks the members whether they are in the same call.

@@ -56,6 +56,7 @@ Status failure_from(std::string_view bytes) {
 constexpr char said_ok = 0;
 constexpr char said_failed = 1;
 constexpr std::uint64_t retry_ns = 1'000'000;
+constexpr std::uint64_t look_again_ns = 100'000'000;       // whether a child that had left is back
 constexpr int max_receive_failures = 3;                    // without memory; then a greeting is given up
 constexpr std::uint64_t max_grace_ns = 500'000'000;        // for the answer of a member that gives up at the deadline
 constexpr std::uint64_t notice_patience_ns = 100'000'000;  // for memory to tell others of a failure
@@ -266,11 +267,14 @@ Status MessageTeam::greeted(std::string& bytes, Edge& child, std::uint64_t deadl
   while (true) {
     child.losses = Courier(messenger_).losses(child.peer);
     COUPLET_TRY(ended_since_first(child));  // a greeting of its next life is meant for another team
+    // A child that has left may come back while it is waited for.
+    const std::uint64_t until_ns = losses_.noted() ? std::min(deadline_ns, os::now_ns() + look_again_ns) : deadline_ns;
     const Status received = with_memory([&] {
-      const auto came = messenger_.recv_internal(group_, greeting_context(identity_), greeting_, child.rank,
-                                                 greeting_tag, deadline_ns);
+      const auto came =
+          messenger_.recv_internal(group_, greeting_context(identity_), greeting_, child.rank, greeting_tag, until_ns);
       return not_heard(came, Courier(messenger_), child.peer, began_ns);
     });
+    if (received.code() == Code::timeout && until_ns < deadline_ns) continue;
     if (received.code() == Code::memory && ++failures < max_receive_failures && os::now_ns() < deadline_ns) {
       messenger_.move_until(os::now_ns() + retry_ns);  // a child that is not met cannot be told of a failure
       continue;

@@ -1,4 +1,6 @@
 // Makes a plan from a seed: which programs are coupled, over what, and which faults they meet.
+#include <algorithm>
+
 #include "base/random.hpp"
 #include "plan.hpp"
 
@@ -10,6 +12,7 @@ using couplet::Random;
 // Seeds below this one keep the worlds that docs/chaos.md and mutants/mutants.toml name.
 constexpr std::uint64_t first_seed_with_tasks = 5'500;
 constexpr std::uint64_t first_seed_with_new_creations = 50'000'000;
+constexpr std::uint64_t first_seed_with_returns = 52'000'000;
 
 Action make(const std::string& verb, const std::string& object, std::map<std::string, std::string> values = {}) {
   return {verb, object, std::move(values)};
@@ -214,6 +217,22 @@ void add_sums(Plan& plan, Random& random) {
   }
 }
 
+// Some of the ranks that make collective calls leave after a few rounds, and are started again while the others go on.
+void let_some_return(Plan& plan, Random& random) {
+  for (Role& role : plan.roles) {
+    const auto sum =
+        std::find_if(role.script.begin(), role.script.end(), [](const Action& action) { return action.verb == "sum"; });
+    if (sum == role.script.end() || random.chance(0.5)) {
+      continue;
+    }
+    sum->values["rounds"] = number(random.between(1, 5));
+    for (auto returns = random.between(1, 2); returns > 0; --returns) {
+      const double time_s = static_cast<double>(random.chance(0.5) ? random.below(500) : random.below(6000)) / 1e3;
+      plan.faults.push_back({time_s, make("start", role.name(), {{"left", "1"}})});
+    }
+  }
+}
+
 // Requesters, couplers and groups of workers. They run beside the other programs of a world.
 void add_tasks(Plan& plan, Random& random) {
   const auto node = [&] { return static_cast<int>(random.below(2)); };
@@ -334,6 +353,9 @@ Plan Plan::generate(std::uint64_t seed) {
   }
   if (Random sums(seed ^ 0x50350U); plan.job.programs.empty() && sums.chance(0.12)) {
     add_sums(plan, sums);
+    if (seed >= first_seed_with_returns) {
+      let_some_return(plan, sums);
+    }
   }
   if (Random tasks(seed ^ 0x7a5c5U); seed >= first_seed_with_tasks && plan.job.programs.empty() && tasks.chance(0.12)) {
     add_tasks(plan, tasks);

@@ -226,7 +226,7 @@ void Stage::carry_out(const Fault& fault) {
     kill(what);
   } else if (what.verb == "start") {
     Process* const former = find(what.object);
-    if (former == nullptr || !former->dead || former->ended) {
+    if (former == nullptr || !former->dead || (former->ended && what.whole("left", 0) == 0)) {
       return;  // it was not killed, or it has not died yet
     }
     if (what.object == "hub") {
