@@ -170,12 +170,8 @@ def test_a_worker_without_descriptors_says_hello_later(trio: Trio) -> None:
 TAKE_TWO = "[w.next(timeout=30).complete() for number in range(2)]"
 
 
-@pytest.mark.parametrize("opens_again", ["before", "after"])
-@pytest.mark.parametrize("place", ["near", "far"])
-def test_a_group_of_which_a_rank_was_started_again(make_world: MakeWorld, opens_again: str, place: str) -> None:
-    """Fault: if its leader opened before the other rank was back, the coupler took the group for gone for ever."""
-    world = make_world("coupler:1,requester:1,worker:2")
-    extra = {"COUPLET_NODE": "far"} if place == "far" else {}
+def start_pair_of_workers(world: World, **extra: str) -> tuple[Guest, Guest, Guest, Guest]:
+    """A coupler that is in run(), a requester `r`, and a worker group `w` of two ranks, which have the settings."""
     coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
     leader, other = (Guest(world, "worker", rank, 2, **extra) for rank in range(2))
     for each in (coupler, requester, leader, other):
@@ -187,6 +183,16 @@ def test_a_group_of_which_a_rank_was_started_again(make_world: MakeWorld, opens_
         each.say("w = universe.worker('t')")
     for each in (leader, other):
         each.hear()
+    return coupler, requester, leader, other
+
+
+@pytest.mark.parametrize("opens_again", ["before", "after"])
+@pytest.mark.parametrize("place", ["near", "far"])
+def test_a_group_of_which_a_rank_was_started_again(make_world: MakeWorld, opens_again: str, place: str) -> None:
+    """Fault: if its leader opened before the other rank was back, the coupler took the group for gone for ever."""
+    world = make_world("coupler:1,requester:1,worker:2")
+    extra = {"COUPLET_NODE": "far"} if place == "far" else {}
+    coupler, requester, leader, other = start_pair_of_workers(world, **extra)
     leader.say("w.next(timeout=30)")
     other.process.kill()
     assert leader.hear().startswith("error COUPLET_ERROR_PEER_LOST")
@@ -245,17 +251,8 @@ def test_a_group_hears_at_once_that_a_rank_was_lost_while_it_waits(make_world: M
 def test_a_group_of_which_a_rank_has_left_and_is_back_is_told_that_it_has_to_open_again(make_world: MakeWorld) -> None:
     """Fault: its first rank waited quietly with the next life of the other one, and the coupler gave them nothing."""
     world = make_world("coupler:1,requester:1,worker:2")
-    coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
-    leader, other = (Guest(world, "worker", rank, 2) for rank in range(2))
-    for each in (coupler, requester, leader, other):
-        each.ready()
-    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
-    coupler.say("c.run(60)")
-    requester.get("r = universe.requester('t')")
+    coupler, requester, leader, other = start_pair_of_workers(world)
     for each in (leader, other):
-        each.say("w = universe.worker('t')")
-    for each in (leader, other):
-        each.hear()
         each.say("w.next(timeout=20).complete()")
     requester.get(submit(1))
     for each in (leader, other):
