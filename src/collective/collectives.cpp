@@ -127,13 +127,16 @@ Status Collectives::make_next(message::Group& group, std::string_view call, cons
   look_after_absence(engine_, looked_ticks_);
   take_notices(known);
   const std::uint64_t number = known.session.begin_call();
-  Session::EarlyFailure early = known.session.failure_of(number);
-  if (early.is_told) {
-    known.session.fail_call(number, early.why);
-    return early.why;
-  }
-  Status why = std::move(early.why);
+  Status why;
   try {
+    Session::EarlyFailure early = known.session.failure_of(number);
+    if (early.is_told) {
+      known.session.fail_call(number, early.why);
+      // The member that told this one may not reach all others.
+      known.session.tell(number, early.why, known.session.meeting().neighbors());
+      return early.why;
+    }
+    why = std::move(early.why);
     if (why.ok()) why = make(known, number);
   } catch (const std::bad_alloc&) {
     why = Code::memory;

@@ -70,7 +70,7 @@ const wire::CollectiveHead* PastCalls::head_of(std::uint64_t call) const noexcep
 }
 
 std::uint64_t PastCalls::first_open(std::uint64_t call, std::uint64_t next) const noexcept {
-  while (call < next && (!is_known(call) || has_ended(call))) ++call;
+  while (call < next && !is_open(call)) ++call;
   return call;
 }
 

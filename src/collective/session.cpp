@@ -19,7 +19,7 @@ Session::Session(message::Courier& courier, const message::Group& group, const P
     : courier_(courier),
       facts_(facts),
       mailbox_(courier, group),
-      meeting_(mailbox_, creation),
+      meeting_(mailbox_, creation, [this] { losses_.note(courier_); }),  // the lives that have met are its members
       losses_(mailbox_.group(), &facts.membership),
       creations_(static_cast<std::size_t>(group.size())) {
   losses_.note(courier);
@@ -27,10 +27,11 @@ Session::Session(message::Courier& courier, const message::Group& group, const P
 
 // ---- calls ----
 
-Session::EarlyFailure Session::failure_of(std::uint64_t call) noexcept {
+Session::EarlyFailure Session::failure_of(std::uint64_t call) {
   if (failures_.empty()) return {};
   const auto found = failures_.find({meeting_.creation(), call});
   if (found == failures_.end()) return {};
+  past_.note_cause(call, found->second.cause, found->second.why);
   EarlyFailure failure = std::move(found->second);
   failures_.erase(failures_.begin(), std::next(found));
   return failure;
@@ -58,16 +59,22 @@ void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source,
     why = why.within(fmt::format("{}{} ({})", revoked_by, source, courier_.name(mailbox_.group().peer(source))));
   }
   if (is_known && !past_.failure_in(notice.call).ok()) return;
-  if (notice.call < next_call_ && is_known && !past_.has_ended(notice.call)) {
+  if (!is_later && notice.cause < notice.call && past_.is_open(notice.cause)) {
+    past_.fail(notice.cause, why);
+    news.revoked = notice.cause;
+    news.why = std::move(why);
+    news.has_more = true;
+    return;
+  }
+  if (!is_later && notice.call < next_call_ && past_.is_open(notice.call)) {
     past_.note_cause(notice.call, notice.cause, why);
     news.revoked = notice.call;
     news.why = std::move(why);
     return;
   }
   if (notice.call >= next_call_ || is_later) {
-    if (!is_later && notice.call == next_call_) past_.note_cause(notice.call, notice.cause, why);
     if (failures_.size() >= max_early_texts) why = why.code();
-    failures_.try_emplace({notice.creation, notice.call}, EarlyFailure{std::move(why), true});
+    failures_.try_emplace({notice.creation, notice.call}, EarlyFailure{std::move(why), true, notice.cause});
     return;
   }
   if (!is_known) return;  // too long ago
@@ -76,6 +83,7 @@ void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source,
   const std::uint64_t cause = notice.cause;
   if (cause < notice.call && (!past_.is_known(cause) || !past_.failure_in(cause).ok())) return;
   past_.note_cause(notice.call, cause, why);
+  tell(notice.call, why, meeting_.neighbors());  // the source may not reach them
   past_.set_cause(past_.first_open(notice.call, next_call_), cause);
   past_.fail(notice.call, why);
   // The others make the next call, too, and learn from this member why it fails.
@@ -95,7 +103,7 @@ bool Session::take_notice(News& news) {
   is_held_ = true;
   news.source = held_source_;
   if (news.source >= 0) work_off(held_, news);
-  is_held_ = false;
+  is_held_ = news.has_more;
   return true;
 }
 
@@ -185,6 +193,8 @@ wire::CollectiveNotice Session::notice(wire::NoticeKind kind, std::uint64_t call
 Status Session::created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const {
   for (const std::int32_t rank : awaited) {
     if (creations_[static_cast<std::size_t>(rank)] <= meeting_.creation()) continue;
+    const auto later = failures_.lower_bound({meeting_.creation(), call});
+    if (later != failures_.end() && later->first.first == meeting_.creation()) return later->second.why;
     return fail(Code::mismatch, "rank {} has created the group again, while rank {} is in call {} of the old one", rank,
                 mailbox_.group().rank(), call);
   }
@@ -205,8 +215,8 @@ void Session::tell(std::uint64_t call, const Status& why, const std::vector<std:
     made.text.clear();
   }
   const auto send = [&](std::int32_t rank) {
-    const bool was_lost = meeting_.met() ? meeting_.has_lost(rank) : losses_.has(courier_, rank);
-    if (rank != mailbox_.group().rank() && (asked != nullptr || !was_lost)) mailbox_.send(made, rank);
+    const bool is_told = rank != mailbox_.group().rank() && (asked != nullptr || !losses_.has(courier_, rank));
+    if (is_told) mailbox_.send(made, rank);
   };
   for (const std::int32_t target : targets) send(target);
   if (!targets.empty()) return;

@@ -41,13 +41,15 @@ class Session {
     bool is_told = true;                            // the others know it already
     std::optional<wire::CollectiveNotice> inquiry;  // a member waits in a call
     std::int32_t source = -1;
+    bool has_more = false;  // the notice revokes a later call, too: it is taken once more
     bool is_ahead = false;  // the source has created the group again, and was not known to have done so
   };
 
   // A call that has failed before this member begins it.
   struct EarlyFailure {
     Status why;
-    bool is_told = false;  // the others have been told, by another member
+    bool is_told = false;              // another member has told this one
+    std::uint64_t cause = UINT64_MAX;  // the call in which the failure began; of no meaning if it is not an earlier one
   };
 
   // creation: greater than the number of each creation of the group by this process before.
@@ -64,7 +66,7 @@ class Session {
     return next_call_++;
   }
   // Returns why the call has failed before this member has begun it; ok: it has not.
-  [[nodiscard]] EarlyFailure failure_of(std::uint64_t call) noexcept;
+  [[nodiscard]] EarlyFailure failure_of(std::uint64_t call);
   // Notes that a call of this member has failed.
   void fail_call(std::uint64_t call, const Status& why) noexcept;
   [[nodiscard]] PastCalls& past() noexcept { return past_; }
@@ -74,8 +76,9 @@ class Session {
   [[nodiscard]] bool has_notice() const noexcept { return is_held_ || mailbox_.has_notice(); }
 
   // ---- failures ----
-  // Returns peer_lost if a member was lost since this object was made, also if it is back. One that has left in good
-  // order, and is not back, has sent all that its calls had to send; a call that needs more of it fails by itself.
+  // Returns peer_lost if a member was lost since the members met, or before that since the group was created here, also
+  // if it is back. One that has left in good order, and is not back, has sent all that its calls had to send; a call
+  // that needs more of it fails by itself.
   [[nodiscard]] Status lost_member();
   // Have the members met, is nothing known of a failure or a notice, and is no member lost?
   [[nodiscard]] bool is_undisturbed();
@@ -86,7 +89,8 @@ class Session {
   [[nodiscard]] Status absent_member(std::uint64_t call) const;
   // Returns the ranks that have not come to the meeting for this call, as the end of a sentence; "" if all have met.
   [[nodiscard]] std::string waited_for(std::uint64_t call) const;
-  // Returns mismatch if a member for which this one waits has created the group again.
+  // Returns an error if a member for which this one waits has created the group again: why a later call has failed, or
+  // mismatch.
   [[nodiscard]] Status created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const;
   // Tells members that the call has failed. targets: empty: all. Not those that were lost since the members met, or if
   // they have not, since the group was created here: their next lives do not know it, unless the target has asked.
@@ -120,7 +124,7 @@ class Session {
   Mailbox mailbox_;
   Meeting meeting_;
   std::uint64_t next_call_ = 0;
-  message::MemberLosses losses_;                     // since the group was created here
+  message::MemberLosses losses_;  // since the members met; before that, since the group was created here
   std::map<CallOfCreation, EarlyFailure> failures_;  // those of calls that this member has not begun
   PastCalls past_;
   std::vector<std::uint64_t> creations_;  // for each member, the one that its last notice names
