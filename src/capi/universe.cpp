@@ -32,7 +32,7 @@ Result<std::int32_t> find_program(const couplet::runtime::Universe& universe, co
   return fail(Code::not_found, "there is no program '{}' in this universe; it has {}", name, known);
 }
 
-// What other threads have begun may end before the universe is left.
+// How long other threads may take to end their calls before the universe is left.
 constexpr double threads_timeout_s = 5;
 
 Status join(const char* program, const couplet_join_options* given, couplet_universe** universe) {

@@ -27,8 +27,8 @@ enum class LaneUse : std::uint8_t { all, short_ones, long_ones };
 struct LanePolicy {
   LaneRule rule = LaneRule::first;
   std::uint64_t max_short_bytes = 16U << 10;  // used by by_size
-  // Used by by_size: the links (LaneTraits::name) whose lanes are only for short, and only for long payloads. Empty:
-  // there is no such link. The names outlive the policy.
+  // Used by by_size. Lanes over short_link carry only short payloads, and lanes over long_link only long ones. The
+  // names are those of LaneTraits, and outlive the policy. Empty: there is no such link.
   std::string_view short_link;
   std::string_view long_link;
 };

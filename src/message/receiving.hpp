@@ -71,7 +71,7 @@ class Receiving {
   void deliver(Request& request, std::span<const std::byte> payload, bool swap) noexcept;
   // The same for a message that fits (prepare_buffer), and may already be in the buffer.
   void complete(Request& request, const std::byte* payload, bool swap) noexcept;
-  // The request has matched an envelope with this cookie of the sender and this address in its memory.
+  // Called when the request has matched an envelope. cookie and address are the sender's.
   void begin_rendezvous(Request& request, std::uint64_t bytes, std::uint64_t cookie, std::uint64_t address) noexcept;
   // The sender has copied its pieces of a message that both copy.
   void end_shared(Request& request, bool is_whole) noexcept;

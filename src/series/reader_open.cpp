@@ -14,8 +14,8 @@
 namespace couplet::series {
 namespace {
 
-// For how long a call looks for a newer incarnation: at most, and if its time is over. An answer of the hub that comes
-// later is taken by the next call.
+// How long a call looks for a newer incarnation: at most, and at least, if its time is over already. The next call
+// takes an answer of the hub that comes later.
 constexpr std::uint64_t max_look_ns = 200'000'000;
 constexpr std::uint64_t min_look_ns = 1'000'000;
 // The time to open all parts of a series, if the timeout of the call is shorter, since relays have to answer. A restart

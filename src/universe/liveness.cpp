@@ -176,8 +176,8 @@ void Liveness::hub_says(channel::PeerId id, PeerInfo& entry, const PeerInfo& inf
   const auto& newest = later == later_.end() ? entry : later->second.back().info;
   const bool was_absent = newest.state == PeerState::absent;
   const std::uint32_t unheard = was_absent ? 0U : newest.incarnation + 1U;
-  // Without a handler, this process is still joining: processes that ended before do not concern it. The numbers before
-  // that of a hub which knows of no earlier process were never given.
+  // Without a handler, this process is still joining, and processes that ended before do not concern it. A number from
+  // unheard_incarnation on comes from a hub that knows of no earlier process: no lower one was given.
   const bool knows_before = !handlers_.empty() && (!was_absent || info.incarnation < unheard_incarnation);
   for (std::uint32_t number = unheard; knows_before && number < info.incarnation; ++number) {
     PeerInfo gone;

@@ -88,7 +88,7 @@ class SeriesAccount {
       forget_if_unused(found);
     }
   }
-  // Its steps can still be read, also by a program that opens the series later: only this member may be left that can
+  // A program may still open the closed series and read its steps, and this member may be the only one left that can
   // describe it to a hub.
   void closed_writer(const std::string& name) {
     if (const auto found = entries_.find(name); found != entries_.end()) {

@@ -38,8 +38,8 @@ struct EarlierMembers {
   // Those that have been there. The ranks that are missing here have never been there.
   std::map<channel::PeerId, EarlierMember> ranks;
   std::map<std::string, EarlierSeries> series;  // by name
-  // The greatest incarnation for which a ticket was signed, if it may be greater than the one that is known otherwise;
-  // also of relays, and also if the universe was not complete.
+  // The greatest incarnation of each member, relays included, for which a ticket was signed. A member may be missing if
+  // `ranks` has the same number. Known also if the universe was not complete.
   std::map<channel::PeerId, std::uint16_t> tickets;
   bool tickets_are_known = true;  // false: nobody knows which tickets the hubs before have signed
 };
