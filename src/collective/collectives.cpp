@@ -44,6 +44,20 @@ wire::CollectiveHead head_of(const Arguments& arguments, const Operations& opera
   return head;
 }
 
+// Does the work while nothing that is polled takes notices, or goes on with a call. Returns memory if there was none.
+template <typename Work>
+Status undisturbed(bool& busy, const Work& work) noexcept {
+  const bool was_busy = std::exchange(busy, true);
+  Status done;
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    done = Code::memory;
+  }
+  busy = was_busy;
+  return done;
+}
+
 }  // namespace
 
 Collectives::Collectives(message::Messenger& messenger, engine::Engine* engine, PeerFacts facts)
@@ -107,10 +121,14 @@ Status Collectives::turn_away(KnownGroup& known, std::uint64_t number, std::stri
   Session& session = known.session;
   const message::Group& group = session.group();
   Status named = in_call(why, number, group, call);
-  session.fail_call(number, named);
-  if (group.size() > 1) {
-    session.tell(number, named, group.size() <= max_told ? std::vector<std::int32_t>() : session.meeting().neighbors());
+  std::vector<std::int32_t> targets;
+  try {
+    if (group.size() > max_told) targets = session.meeting().neighbors();
+  } catch (const std::bad_alloc&) {
+    static_cast<void>(0);  // all are told
   }
+  session.fail_call(number, named);
+  if (group.size() > 1) session.tell(number, named, targets);
   return named;
 }
 
@@ -121,13 +139,22 @@ Status Collectives::make_next(message::Group& group, std::string_view call, cons
     return fail(Code::state, "{}: this process is no member of group '{}', which has {}", call, group.name(),
                 counted(group.size(), "member"));
   }
-  KnownGroup& known = known_of(group);
+  KnownGroup* found = nullptr;
+  try {
+    found = &known_of(group);
+  } catch (const std::bad_alloc&) {
+    ++group.uncounted_calls;
+    return Code::memory;
+  }
+  KnownGroup& known = *found;
+  for (; group.uncounted_calls > 0; --group.uncounted_calls) {
+    static_cast<void>(turn_away(known, known.session.begin_call(), call, Code::memory));
+  }
   // A member that has left may be back. This takes notices, so the call must not have been counted yet.
   if (!known.session.losses().none(courier_)) looked_ticks_ = 0;
   look_after_absence(engine_, looked_ticks_);
-  take_notices(known);
+  Status why = undisturbed(busy_, [&] { take_notices(known); });
   const std::uint64_t number = known.session.begin_call();
-  Status why;
   try {
     Session::EarlyFailure early = known.session.failure_of(number);
     if (early.is_told) {
@@ -136,7 +163,7 @@ Status Collectives::make_next(message::Group& group, std::string_view call, cons
       known.session.tell(number, early.why, known.session.meeting().neighbors());
       return early.why;
     }
-    why = std::move(early.why);
+    if (why.ok()) why = std::move(early.why);
     if (why.ok()) why = make(known, number);
   } catch (const std::bad_alloc&) {
     why = Code::memory;
@@ -362,13 +389,8 @@ int Collectives::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
   int moved = 0;
   for (const auto& [hash, known] : known_) {
     if (!known->session.has_notice()) continue;
-    busy_ = true;
-    try {
-      moved += take_notices(*known) ? 1 : 0;
-    } catch (const std::bad_alloc&) {
-      static_cast<void>(0);  // the notice is taken the next time
-    }
-    busy_ = false;
+    static_cast<void>(undisturbed(busy_, [&] { take_notices(*known); }));  // without memory: the next time
+    ++moved;
   }
   // A step may end other calls, but takes none out of the list.
   for (std::size_t index = 0; index < calls_.active().size(); ++index) moved += step(*calls_.active()[index]) ? 1 : 0;
@@ -559,7 +581,7 @@ Status Collectives::release(message::Group& group) {
   const auto found = known_.find(group.hash());
   if (found == known_.end() || courier_.messenger().groups().count_like(group) > 1) return {};
   look_after_absence(engine_, looked_ticks_);  // what failed at others decides which creation is the next one
-  take_notices(*found->second);
+  COUPLET_TRY(undisturbed(busy_, [&] { take_notices(*found->second); }));
   calls_.tidy();
   for (const Call* const call : calls_.active()) {
     if (call->known == found->second.get()) {

@@ -42,8 +42,7 @@ MethodTable table_of(const wire::CollectiveNotice& answer) {
 
 }  // namespace
 
-Meeting::Meeting(Mailbox& mailbox, std::uint64_t creation, std::function<void()> on_met)
-    : mailbox_(mailbox), creation_(creation), on_met_(std::move(on_met)) {
+Meeting::Meeting(Mailbox& mailbox, std::uint64_t creation) : mailbox_(mailbox), creation_(creation) {
   const message::Group& group = mailbox.group();
   const std::int32_t own = group.rank();
   std::int32_t bit = 1;
@@ -53,6 +52,7 @@ Meeting::Meeting(Mailbox& mailbox, std::uint64_t creation, std::function<void()>
     }
   }
   if (own != 0) parent_ = own - bit;
+  losses_met_.resize(static_cast<std::size_t>(group.size()));
 }
 
 wire::CollectiveNotice Meeting::notice(wire::NoticeKind kind, std::uint64_t call) const {
@@ -96,11 +96,16 @@ void Meeting::greet_again(std::uint64_t call) {
 }
 
 void Meeting::conclude(const wire::CollectiveNotice& answer) {
-  epoch_ = answer.epoch;
-  on_met_();
-  systems_ = group_systems(answer.systems);
+  // What needs memory comes first: without it, the members have not met here, and the answer is taken again.
+  Systems systems = group_systems(answer.systems);
+  MethodTable table = table_of(answer);
   names_ = answer.systems;
-  table_ = table_of(answer);
+  systems_ = std::move(systems);
+  table_ = std::move(table);
+  for (std::size_t rank = 0; rank < losses_met_.size(); ++rank) {
+    losses_met_[rank] = mailbox_.losses_of(static_cast<std::int32_t>(rank));
+  }
+  epoch_ = answer.epoch;
   answer_children();
 }
 

@@ -29,9 +29,8 @@ class Meeting {
   // Returns a number for the system (the host) of a peer.
   using SystemOf = std::function<std::uint32_t(channel::PeerId)>;
 
-  // creation: greater than the number of each creation of the group by this process before. on_met: called when the
-  // members have met; does not throw.
-  Meeting(Mailbox& mailbox, std::uint64_t creation, std::function<void()> on_met);
+  // creation: greater than the number of each creation of the group by this process before.
+  Meeting(Mailbox& mailbox, std::uint64_t creation);
 
   [[nodiscard]] bool met() const noexcept { return epoch_ != 0; }
   // 0 if the members have not met.
@@ -40,6 +39,10 @@ class Meeting {
   [[nodiscard]] const Systems& systems() const noexcept { return systems_; }
   // Returns the table that the members have agreed on.
   [[nodiscard]] const MethodTable& table() const noexcept { return table_; }
+  // Was the member lost since all have met? False: they have not.
+  [[nodiscard]] bool has_lost(std::int32_t rank) const noexcept {
+    return met() && mailbox_.losses_of(rank) != losses_met_[static_cast<std::size_t>(rank)];
+  }
   // Does what can be done to meet for the call. table: that of this process, which counts if it is the first member.
   void meet(std::uint64_t call, const SystemOf& system_of, const MethodTable& table);
   // Greets the parent once more: it may have been lost when it was greeted, and be back.
@@ -79,12 +82,12 @@ class Meeting {
 
   Mailbox& mailbox_;
   std::uint64_t creation_;
-  std::function<void()> on_met_;
   std::vector<Child> children_;
   std::int32_t parent_ = -1;
   std::uint64_t greeted_call_ = no_call;  // the call of the greeting that was sent last in this creation
   std::uint64_t epoch_ = 0;
-  std::vector<std::uint32_t> names_;  // a number for the system of each member
+  std::vector<std::uint64_t> losses_met_;  // how often each member had been lost when all met
+  std::vector<std::uint32_t> names_;       // a number for the system of each member
   Systems systems_;
   MethodTable table_;
 };

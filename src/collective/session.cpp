@@ -19,7 +19,7 @@ Session::Session(message::Courier& courier, const message::Group& group, const P
     : courier_(courier),
       facts_(facts),
       mailbox_(courier, group),
-      meeting_(mailbox_, creation, [this] { losses_.note(courier_); }),  // the lives that have met are its members
+      meeting_(mailbox_, creation),
       losses_(mailbox_.group(), &facts.membership),
       creations_(static_cast<std::size_t>(group.size())) {
   losses_.note(courier);
@@ -82,19 +82,20 @@ void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source,
   // a call apart would fail each other's calls for ever.
   const std::uint64_t cause = notice.cause;
   if (cause < notice.call && (!past_.is_known(cause) || !past_.failure_in(cause).ok())) return;
-  past_.note_cause(notice.call, cause, why);
-  tell(notice.call, why, meeting_.neighbors());  // the source may not reach them
-  past_.set_cause(past_.first_open(notice.call, next_call_), cause);
-  past_.fail(notice.call, why);
+  // What needs memory comes first: the notice is taken again if there is none, and must not be known then.
+  const std::vector<std::int32_t> neighbors = meeting_.neighbors();
+  const std::uint64_t open = past_.first_open(notice.call, next_call_);
   // The others make the next call, too, and learn from this member why it fails.
   Status next = why.within(fmt::format("call {} had ended here before it failed", notice.call));
-  if (const std::uint64_t open = past_.first_open(notice.call, next_call_); open < next_call_) {
-    news.revoked = open;
-    news.why = std::move(next);
-    news.is_told = false;
-  } else {
-    failures_.try_emplace({notice.creation, next_call_}, EarlyFailure{std::move(next)});
-  }
+  if (open == next_call_) failures_.try_emplace({notice.creation, next_call_}, EarlyFailure{next});
+  past_.set_cause(open, cause);
+  past_.note_cause(notice.call, cause, why);
+  past_.fail(notice.call, why);
+  tell(notice.call, why, neighbors);  // the source may not reach them
+  if (open == next_call_) return;
+  news.revoked = open;
+  news.why = std::move(next);
+  news.is_told = false;
 }
 
 bool Session::take_notice(News& news) {
@@ -215,8 +216,8 @@ void Session::tell(std::uint64_t call, const Status& why, const std::vector<std:
     made.text.clear();
   }
   const auto send = [&](std::int32_t rank) {
-    const bool is_told = rank != mailbox_.group().rank() && (asked != nullptr || !losses_.has(courier_, rank));
-    if (is_told) mailbox_.send(made, rank);
+    const bool was_lost = meeting_.met() ? meeting_.has_lost(rank) : losses_.has(courier_, rank);
+    if (rank != mailbox_.group().rank() && (asked != nullptr || !was_lost)) mailbox_.send(made, rank);
   };
   for (const std::int32_t target : targets) send(target);
   if (!targets.empty()) return;

@@ -76,9 +76,8 @@ class Session {
   [[nodiscard]] bool has_notice() const noexcept { return is_held_ || mailbox_.has_notice(); }
 
   // ---- failures ----
-  // Returns peer_lost if a member was lost since the members met, or before that since the group was created here, also
-  // if it is back. One that has left in good order, and is not back, has sent all that its calls had to send; a call
-  // that needs more of it fails by itself.
+  // Returns peer_lost if a member was lost since this object was made, also if it is back. One that has left in good
+  // order, and is not back, has sent all that its calls had to send; a call that needs more of it fails by itself.
   [[nodiscard]] Status lost_member();
   // Have the members met, is nothing known of a failure or a notice, and is no member lost?
   [[nodiscard]] bool is_undisturbed();
@@ -124,7 +123,7 @@ class Session {
   Mailbox mailbox_;
   Meeting meeting_;
   std::uint64_t next_call_ = 0;
-  message::MemberLosses losses_;  // since the members met; before that, since the group was created here
+  message::MemberLosses losses_;                     // since the group was created here
   std::map<CallOfCreation, EarlyFailure> failures_;  // those of calls that this member has not begun
   PastCalls past_;
   std::vector<std::uint64_t> creations_;  // for each member, the one that its last notice names

@@ -114,6 +114,7 @@ void Connections::waits_for(channel::PeerId peer) noexcept {
       if (!hub_.was_away) return;
     } else {
       hub_.missed.look(os::now_ns());
+      hub_.was_away = true;
     }
     const auto& info = membership_.peer(peer);
     const bool dialed = knows(peer, info.incarnation) && table_.find(peer) != nullptr;  // no channel: no memory

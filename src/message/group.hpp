@@ -47,7 +47,9 @@ class Group {
   [[nodiscard]] std::int32_t rank_of(channel::PeerId peer) const noexcept;
 
   std::int32_t pending = 0;  // requests that are not complete; kept by Messenger
-  void* owner = nullptr;     // for the layer above: what its handle belongs to
+  // Collective calls that could not be counted for lack of memory; kept by Collectives, which counts them later.
+  std::uint64_t uncounted_calls = 0;
+  void* owner = nullptr;  // for the layer above: what its handle belongs to
 
  private:
   Group() = default;

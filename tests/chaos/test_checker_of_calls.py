@@ -36,6 +36,21 @@ def test_a_process_without_memory_may_give_up_a_connection(short: bool) -> None:
     assert ("living-declared-dead" in kinds(check(run))) == (not short)
 
 
+@pytest.mark.parametrize(("killed", "accused"), [("ocean", False), ("ping", True)])
+def test_a_writer_or_its_relay_is_gone_if_the_writer_was_killed(killed: str, accused: bool) -> None:
+    """Chaos seed 40020022: a rank passed on what another rank of its reader had been told."""
+    run = good_run()
+    text = (
+        "series 'eta': a writer that another rank of this reader reads, or its relay, is gone, 2 steps were published"
+    )
+    replace_reads(run, read(50, 60, status="ERROR_PEER_LOST", text=text))
+    victim = life_of(run, killed)
+    victim.calls = victim.calls[:2]
+    victim.killed_ns = victim.ended_ns = 45 * MS
+    run.harms.append(Harm("kill", f"{killed}/0", 45 * MS, 45 * MS))
+    assert ("living-declared-dead" in kinds(check(run))) == accused
+
+
 @pytest.mark.parametrize(("ended_ms", "accused"), [(None, True), (7100, False), (6000, False)])
 def test_the_last_process_that_leaves_and_joins_again_meets_a_hub_that_ends(
     ended_ms: int | None, accused: bool
