@@ -183,6 +183,33 @@ def test_a_broadcast_never_goes_to_the_next_life_of_a_member_that_had_left(make_
     one.leave(two)
 
 
+@pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "killed"])
+def test_a_root_that_ends_before_its_answer_is_read_is_lost_to_its_group(make_world: MakeWorld, leaves: bool) -> None:
+    """Fault of a mend: the next life of the root and the other member waited for each other for ever."""
+    world = make_world("one:1,two:1")
+    one, two = start_guests(world, "one", "two")
+    two.get("[data := np.zeros(1), request := universe.group.ibroadcast(data)] and 0")
+    one.get("universe.group.broadcast(np.ones(1))")
+    if leaves:
+        one.begin_to_leave()
+    else:
+        one.process.kill()
+    time.sleep(1)  # what it has sent, and its end, wait for the member that computes
+    two.get("outcome(request.wait)")
+    if leaves:
+        one.leave()
+    else:
+        one.process.wait()
+    one = Guest(world, "one", 0, 1)
+    one.ready()
+    one.say("outcome(lambda: universe.group.broadcast(np.ones(1)))")
+    two.refused("universe.group.broadcast(data)", "PEER_LOST", "create the group again")
+    two.say("[universe.progress() or time.sleep(0.01) for _ in range(300)][0]")
+    assert "COUPLET_ERROR_PEER_LOST" in one.hear()
+    two.hear()
+    one.leave(two)
+
+
 def test_the_next_life_of_a_member_is_told_by_one_that_is_many_calls_ahead(make_world: MakeWorld) -> None:
     """Fault: both waited for ever, since nothing was known any more of the call in which the next life was."""
     world = make_world("one:1,two:1")
