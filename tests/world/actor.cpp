@@ -2,8 +2,10 @@
 // what it has seen.
 #include <couplet/couplet.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -386,6 +388,37 @@ couplet_group* Actor::group_of(const std::string& programs) {
   return group;
 }
 
+// Makes the call of one round: mixed rounds are sums at all members, broadcasts and sums at one member, in turn. A root
+// ends its broadcast, and others end their part of a sum, before the others have done theirs. intact: the numbers are
+// those of a call of `members` members in the same round.
+couplet_status make_round(couplet_group& group, std::uint64_t members, std::uint64_t round, bool is_mixed,
+                          const couplet_collective_options& options, bool& intact) {
+  const std::uint64_t own[3] = {1, round, round * round};
+  std::uint64_t all[3] = {};
+  const auto root = static_cast<std::int32_t>(round / 3 % members);
+  std::int32_t rank = 0;
+  std::int32_t size = 0;
+  couplet_group_rank(&group, &rank, &size);
+  const bool is_root = rank == root;
+  const std::uint64_t kind = is_mixed ? round % 3 : 0;
+  std::uint64_t factor = members;
+  couplet_status status = COUPLET_OK;
+  if (kind == 0) {
+    status = couplet_allreduce(&group, own, all, 3, COUPLET_UINT64, COUPLET_OPERATION_SUM, &options);
+  } else if (kind == 1) {
+    if (is_root) {
+      std::copy(std::begin(own), std::end(own), std::begin(all));
+    }
+    status = couplet_broadcast(&group, all, 3, COUPLET_UINT64, root, &options);
+    factor = 1;
+  } else {
+    status = couplet_reduce(&group, own, all, 3, COUPLET_UINT64, COUPLET_OPERATION_SUM, root, &options);
+    factor = is_root ? members : 0;
+  }
+  intact = status != COUPLET_OK || (all[0] == factor && all[1] == factor * round && all[2] == factor * round * round);
+  return status;
+}
+
 // Adds numbers that show whether all members are in the same round. After an error, and at the beginning, the members
 // first agree on the number of the next round. If one of them is lost, they make the group again.
 void Actor::sum(const Action& action) {
@@ -406,15 +439,15 @@ void Actor::sum(const Action& action) {
         return;
       }
     }
-    const std::uint64_t own[3] = {agreed ? 1 : round, round, round * round};
-    std::uint64_t all[3] = {};
     Call& call = begin(agreed ? "sum" : "agree", action.object, options.timeout_s);
     call.number = static_cast<std::int64_t>(round);
-    const auto status = end(call, couplet_allreduce(group, own, all, agreed ? 3 : 1, COUPLET_UINT64,
-                                                    agreed ? COUPLET_OPERATION_SUM : COUPLET_OPERATION_MAX, &options));
+    std::uint64_t agreed_round = round;
+    const bool is_mixed = action.whole("mixed", 0) != 0;
+    const auto status = end(call, agreed ? make_round(*group, members, round, is_mixed, options, call.intact)
+                                         : couplet_allreduce(group, &round, &agreed_round, 1, COUPLET_UINT64,
+                                                             COUPLET_OPERATION_MAX, &options));
     if (status == COUPLET_OK) {
-      call.intact = !agreed || (all[0] == members && all[1] == members * round && all[2] == members * round * round);
-      round = agreed ? round + 1 : all[0];
+      round = agreed ? round + 1 : agreed_round;
       done += agreed ? 1 : 0;
       agreed = true;
       progress = kernel->now();

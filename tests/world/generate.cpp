@@ -13,6 +13,7 @@ using couplet::Random;
 constexpr std::uint64_t first_seed_with_tasks = 5'500;
 constexpr std::uint64_t first_seed_with_new_creations = 50'000'000;
 constexpr std::uint64_t first_seed_with_returns = 52'000'000;
+constexpr std::uint64_t first_seed_with_mixed_rounds = 53'000'000;
 
 Action make(const std::string& verb, const std::string& object, std::map<std::string, std::string> values = {}) {
   return {verb, object, std::move(values)};
@@ -233,6 +234,17 @@ void let_some_return(Plan& plan, Random& random) {
   }
 }
 
+// Their rounds are broadcasts and sums at one member, too.
+void mix_rounds(Plan& plan) {
+  for (Role& role : plan.roles) {
+    for (Action& action : role.script) {
+      if (action.verb == "sum") {
+        action.values["mixed"] = "1";
+      }
+    }
+  }
+}
+
 // Requesters, couplers and groups of workers. They run beside the other programs of a world.
 void add_tasks(Plan& plan, Random& random) {
   const auto node = [&] { return static_cast<int>(random.below(2)); };
@@ -355,6 +367,9 @@ Plan Plan::generate(std::uint64_t seed) {
     add_sums(plan, sums);
     if (seed >= first_seed_with_returns) {
       let_some_return(plan, sums);
+    }
+    if (seed >= first_seed_with_mixed_rounds && sums.chance(0.7)) {
+      mix_rounds(plan);
     }
   }
   if (Random tasks(seed ^ 0x7a5c5U); seed >= first_seed_with_tasks && plan.job.programs.empty() && tasks.chance(0.12)) {
