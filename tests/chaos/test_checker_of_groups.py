@@ -174,6 +174,19 @@ def test_a_broadcast_may_end_at_its_root_before_others_have_begun() -> None:
     assert not check(run)
 
 
+@pytest.mark.parametrize(("harm", "accused"), [("reset", False), ("kill", True)])
+def test_one_that_has_given_up_has_given_its_part_before(harm: str, accused: bool) -> None:
+    """Chaos seed 40040019: a late member got the part over the connection that was made again, and what failed after
+    it.
+    """
+    run = group_run()
+    for index in (0, 1):
+        add(run, index, group_call(1000, "gather", 5, "ERROR_TIMEOUT", end_ms=3000))
+    add(run, 2, group_call(4000, "gather", 5))
+    run.harms.append(Harm(harm, "a" if harm == "reset" else "hub", 1500 * MS, 1500 * MS))
+    assert ("group-alone" in kinds(check(run))) == accused
+
+
 @pytest.mark.parametrize("kind", ["stop", "cut", "reset"])
 def test_a_fault_is_a_reason(kind: str) -> None:
     run = group_run()

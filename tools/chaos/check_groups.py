@@ -82,7 +82,9 @@ def where(circle: Circle, life: Life, call: Call) -> str:
 
 
 def check_result(evidence: Evidence, circle: Circle, life: Life, call: Call) -> Iterator[Finding]:
-    """Each member's part is of that member and of this round, and each member was in this call at the same time."""
+    """Each member's part is of that member and of this round, and each member was in this call at the same time. If
+    their connection was disturbed, one may have given up the call before: that is told after its part has come.
+    """
     kind, number = call.facts["kind"], call.facts["round"]
     numbers = {f"{program.name}/{rank}": number for number, program, rank in evidence.run.plan.actors()}
     sources = [circle.members[call.facts["root"]]] if kind == "broadcast" else circle.members
@@ -95,11 +97,21 @@ def check_result(evidence: Evidence, circle: Circle, life: Life, call: Call) -> 
     for name in needed:
         if not any(
             one.begin_ns <= evidence.end_of(life, call)
-            and (kind == "broadcast" or evidence.end_of(other, one) >= call.begin_ns)
+            and (
+                kind == "broadcast"
+                or evidence.end_of(other, one) >= call.begin_ns
+                or (fails(one) and was_disturbed(evidence, [life.name, name], one, call))
+            )
             for other, one in circle.same[name, *what(call)]
         ):
             text = f"{kind} of round {number} has succeeded, and {name} was not in it"
             yield Finding("group-alone", text, where(circle, life, call))
+
+
+def was_disturbed(evidence: Evidence, names: list[str], first: Call, last: Call) -> bool:
+    """Says whether a fault hit the connection of these processes between the beginnings of two calls."""
+    harms = evidence.harms_to(names)
+    return any(harm.kind != "kill" and harm.overlaps(first.begin_ns, last.begin_ns, SETTLE_NS) for harm in harms)
 
 
 def check_reasons(evidence: Evidence, circle: Circle) -> Iterator[Finding]:
