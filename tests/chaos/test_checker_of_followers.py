@@ -10,6 +10,11 @@ from histories_of_chaos import MS, calls_of, follow_in_vain, good_run, kinds, li
 from chaos.check import check
 from chaos.plan import Plan
 
+BROKEN_UP = (
+    "team 'eta': program 'reader' rank 1 (universe rank 9) on host b is lost: its process has died; "
+    "all members have to close, and to open again together with its next life"
+)
+
 
 def test_a_follower_of_writer_ranks_that_are_far_apart_need_not_get_a_step() -> None:
     """Chaos seed 31009: rank 1 is 20 steps ahead, so that no step is ever in the 8 slots of both ranks at once."""
@@ -91,4 +96,16 @@ def test_who_opens_after_the_restart_is_not_told_of_it(opened_ms: int, unnoticed
     opened = calls_of(run, "reader", "open")[0]
     opened.facts["mode"], opened.facts["latest"] = "follow", 1
     opened.begin_ns, opened.end_ns = opened_ms * MS, (opened_ms + 1) * MS
+    assert ("restart-unnoticed" in kinds(check(run))) == unnoticed
+
+
+@pytest.mark.parametrize(("text", "unnoticed"), [("", True), (BROKEN_UP, False)])
+def test_a_reader_that_has_lost_a_rank_is_told_of_that_until_it_closes(text: str, unnoticed: bool) -> None:
+    """Chaos seed 40030053: the other ranks were told for 12 s, as long as their script read on."""
+    run = good_run()
+    restart_unnoticed(run)
+    run.lives.append(replace(life_of(run, "reader"), rank=1, number=9, calls=[], killed_ns=1 * MS, ended_ns=1 * MS))
+    for waiting in calls_of(run, "reader", "read"):
+        if waiting.status == "NOT_YET" and text:
+            waiting.status, waiting.text = "ERROR_PEER_LOST", text
     assert ("restart-unnoticed" in kinds(check(run))) == unnoticed

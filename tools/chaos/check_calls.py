@@ -119,7 +119,7 @@ def check_status(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding
 
 def check_culprit(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     """A peer that is named as lost must have ended or left, or one side must say that it has no memory for what came.
-    A relay must have been killed, or if the text leaves open which of the two is gone, a writer.
+    A relay must have been killed, or if the text leaves open which of the two is gone, a writer must have ended.
     """
     end_ns = evidence.end_of(life, call)
     if "there is no memory for a task message" in call.text and (

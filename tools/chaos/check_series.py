@@ -417,6 +417,9 @@ def check_restart(evidence: Evidence, reading: Reading, made: list[Made]) -> Ite
             if told:
                 return
             continue
+        if "all members have to close" in call.text:  # it cannot read: its team has lost a rank
+            since_ns = None
+            continue
         since_ns = since_ns or call.begin_ns
         begin_ns = max(since_ns, there_ns)
         waited_s = (call.end_ns - begin_ns) / SECOND
