@@ -40,11 +40,34 @@ Status take_options(const couplet_collective_options* given, Arguments& argument
   return {};
 }
 
-// Every call that a member makes is counted, also one that is wrong: the others make it, too.
+// Makes a collective call. Every call that a member makes is counted, also one that is wrong, since the others make it,
+// too. One for which there is no memory before it can be counted is counted with the next one.
+template <typename Body>
+couplet_status counted_call(couplet_group* group, const char* function, const Body& body) {
+  return capi::call(group, function, [&]() -> Status {
+    couplet::collective::Collectives* calls = nullptr;
+    try {
+      calls = &collectives_of(*group->owner);
+    } catch (const std::bad_alloc&) {
+      if (group->group->rank() >= 0) ++group->group->uncounted_calls;
+      return Code::memory;
+    }
+    return body(*calls);
+  });
+}
+
+// As a text that may need memory.
+Status status_of(couplet_status error, const char* text) noexcept {
+  try {
+    return {static_cast<Code>(error), text};
+  } catch (const std::bad_alloc&) {
+    return static_cast<Code>(error);
+  }
+}
+
 couplet_status run(couplet_group* group, Arguments arguments, const couplet_collective_options* options,
                    const char* function) {
-  return capi::call(group, function, [&]() -> Status {
-    couplet::collective::Collectives& calls = collectives_of(*group->owner);
+  return counted_call(group, function, [&](couplet::collective::Collectives& calls) -> Status {
     const Status taken = take_options(options, arguments, function);
     return taken.ok() ? calls.run(*group->group, arguments) : calls.refuse(*group->group, name_of(arguments), taken);
   });
@@ -52,8 +75,7 @@ couplet_status run(couplet_group* group, Arguments arguments, const couplet_coll
 
 couplet_status start(couplet_group* group, Arguments arguments, const couplet_collective_options* options,
                      couplet_request** request, const char* function) {
-  return capi::call(group, function, [&]() -> Status {
-    couplet::collective::Collectives& calls = collectives_of(*group->owner);
+  return counted_call(group, function, [&](couplet::collective::Collectives& calls) -> Status {
     Status taken = capi::given(request, function, "request");
     if (taken.ok()) taken = take_options(options, arguments, function);
     if (!taken.ok()) return calls.refuse(*group->group, name_of(arguments), taken);
@@ -237,24 +259,28 @@ couplet_status couplet_collective_method(couplet_group* group, const char* call,
 couplet_status couplet_collective_refuse(couplet_group* group, const char* call, couplet_status error,
                                          const char* text) {
   constexpr auto function = "couplet_collective_refuse";
-  return capi::call(group, function, [&]() -> Status {
+  return counted_call(group, function, [&](couplet::collective::Collectives& calls) -> Status {
     Status why = capi::given(call, function, "call");
     if (why.ok()) why = capi::given(text, function, "text");
     if (why.ok() && (error >= 0 || std::string_view(couplet_status_name(error)) == "unknown")) {
       why = fail(Code::argument, "{}: error is {}, which is no COUPLET_ERROR_*", function, error);
     }
-    if (why.ok()) why = Status(static_cast<Code>(error), text);
-    return collectives_of(*group->owner).refuse(*group->group, call == nullptr ? "a call" : call, why);
+    if (why.ok()) why = status_of(error, text);
+    return calls.refuse(*group->group, call == nullptr ? "a call" : call, why);
   });
 }
 
 couplet_status couplet_group_split(couplet_group* group, const char* name, int32_t color, int32_t key,
                                    const couplet_collective_options* options, couplet_group** made) {
   constexpr auto function = "couplet_group_split";
-  return capi::call(group, function, [&]() -> Status {
-    couplet::collective::Collectives& calls = collectives_of(*group->owner);
+  return counted_call(group, function, [&](couplet::collective::Collectives& calls) -> Status {
     couplet::message::Group& whole = *group->group;
-    std::vector<couplet::collective::SplitRow> rows(static_cast<std::size_t>(whole.size()));
+    std::vector<couplet::collective::SplitRow> rows;
+    try {
+      rows.resize(static_cast<std::size_t>(whole.size()));
+    } catch (const std::bad_alloc&) {
+      return calls.refuse(whole, "split", Code::memory);
+    }
     Arguments arguments = allgather_arguments(nullptr, couplet::collective::split_words, rows.data(), COUPLET_INT64);
     Status taken = capi::given(name, function, "name");
     if (taken.ok()) taken = capi::given(made, function, "made");

@@ -71,8 +71,8 @@ struct Call {
   std::uint64_t moved_ns = 0;   // when it last made progress, or has asked
   std::uint64_t ending_ns = 0;  // aborting: until then
 
-  // Tells the other members that the call has failed. first_hand: this member has found the error. Otherwise only those
-  // are told that may wait for a message of this one.
+  // Tells the other members that the call has failed. first_hand: this member has found the error. Otherwise only its
+  // neighbors in the tree are told, and those that may wait for a message of it.
   void tell(const Status& why, bool first_hand) noexcept;
   // The members for which this one waits: to receive, or until they take a message.
   [[nodiscard]] std::vector<std::int32_t> partners() const;

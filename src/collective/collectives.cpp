@@ -101,6 +101,9 @@ KnownGroup& Collectives::known_of(message::Group& group) {
     found = known_.emplace(group.hash(), std::move(made)).first;
   }
   last_ = found->second.get();
+  for (; group.uncounted_calls > 0; --group.uncounted_calls) {
+    static_cast<void>(turn_away(*last_, last_->session.begin_call(), "a call", Code::memory));
+  }
   return *last_;
 }
 
@@ -132,24 +135,19 @@ Status Collectives::turn_away(KnownGroup& known, std::uint64_t number, std::stri
   return named;
 }
 
-// Counts one more call of the group, and lets make(known, number) make it, unless it has failed already.
+// Counts one more call of the group, and lets make(known, number) make it, unless it has failed already. A failure that
+// another member has told is passed on, since that one may not reach all others.
 template <typename Make>
 Status Collectives::make_next(message::Group& group, std::string_view call, const Make& make) {
   if (group.rank() < 0) {
     return fail(Code::state, "{}: this process is no member of group '{}', which has {}", call, group.name(),
                 counted(group.size(), "member"));
   }
-  KnownGroup* found = nullptr;
-  try {
-    found = &known_of(group);
-  } catch (const std::bad_alloc&) {
+  if (!undisturbed(busy_, [&] { known_of(group); }).ok()) {
     ++group.uncounted_calls;
     return Code::memory;
   }
-  KnownGroup& known = *found;
-  for (; group.uncounted_calls > 0; --group.uncounted_calls) {
-    static_cast<void>(turn_away(known, known.session.begin_call(), call, Code::memory));
-  }
+  KnownGroup& known = *last_;
   // A member that has left may be back. This takes notices, so the call must not have been counted yet.
   if (!known.session.losses().none(courier_)) looked_ticks_ = 0;
   look_after_absence(engine_, looked_ticks_);
@@ -159,7 +157,6 @@ Status Collectives::make_next(message::Group& group, std::string_view call, cons
     Session::EarlyFailure early = known.session.failure_of(number);
     if (early.is_told) {
       known.session.fail_call(number, early.why);
-      // The member that told this one may not reach all others.
       known.session.tell(number, early.why, known.session.meeting().neighbors());
       return early.why;
     }
@@ -507,7 +504,7 @@ void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inqu
   session.tell(inquiry.call, why, {source}, &inquiry);
 }
 
-// first_hand: this member has found the error. Otherwise only those are told that may wait for a message of this one.
+// first_hand: this member has found the error, and tells all. Otherwise it passes the error on (Call::tell).
 void Collectives::revoke(Call& call, const Status& why, bool first_hand) noexcept {
   Session& session = call.known->session;
   const Status named =
@@ -578,6 +575,7 @@ Status Collectives::release(message::Group& group) {
     return fail(Code::state, "group '{}' has {} not complete", group.name(),
                 counted(group.pending, "request that is", "requests that are"));
   }
+  if (group.uncounted_calls > 0) known_of(group);  // the others are told before the calls are forgotten
   const auto found = known_.find(group.hash());
   if (found == known_.end() || courier_.messenger().groups().count_like(group) > 1) return {};
   look_after_absence(engine_, looked_ticks_);  // what failed at others decides which creation is the next one

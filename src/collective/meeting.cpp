@@ -97,9 +97,13 @@ void Meeting::greet_again(std::uint64_t call) {
 
 void Meeting::conclude(const wire::CollectiveNotice& answer) {
   // What needs memory comes first: without it, the members have not met here, and the answer is taken again.
+  wire::CollectiveNotice to_children = notice(wire::NoticeKind::epoch, 0);
+  to_children.epoch = answer.epoch;
+  to_children.systems = answer.systems;
   Systems systems = group_systems(answer.systems);
   MethodTable table = table_of(answer);
-  names_ = answer.systems;
+  put_table(table, to_children);
+  to_children_ = std::move(to_children);
   systems_ = std::move(systems);
   table_ = std::move(table);
   for (std::size_t rank = 0; rank < losses_met_.size(); ++rank) {
@@ -113,10 +117,8 @@ void Meeting::conclude(const wire::CollectiveNotice& answer) {
 void Meeting::answer_children() {
   for (Child& child : children_) {
     if (!has_come(child)) continue;
-    wire::CollectiveNotice answer = notice(wire::NoticeKind::epoch, child.call);
-    answer.systems = names_;
-    put_table(table_, answer);
-    mailbox_.send(answer, child.rank);
+    to_children_.call = child.call;
+    mailbox_.send(to_children_, child.rank);
     child.greeted = false;
   }
 }

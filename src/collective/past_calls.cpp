@@ -53,10 +53,12 @@ void PastCalls::set_cause(std::uint64_t call, std::uint64_t cause) {
   if (causes_.size() > min_kept) causes_.erase(causes_.begin());
 }
 
-void PastCalls::note_cause(std::uint64_t call, std::uint64_t cause, const Status& why) {
-  if (cause >= call) return;
+bool PastCalls::note_cause(std::uint64_t call, std::uint64_t cause, const Status& why) {
+  if (cause >= call) return false;
   set_cause(call, cause);
-  if (is_known(cause) && has_ended(cause) && failure_in(cause).ok()) fail(cause, why);
+  if (!is_known(cause) || !has_ended(cause) || !failure_in(cause).ok()) return false;
+  fail(cause, why);
+  return true;
 }
 
 std::uint64_t PastCalls::cause_of(std::uint64_t call) const noexcept {

@@ -28,8 +28,8 @@ class PastCalls {
   void set_cause(std::uint64_t call, std::uint64_t cause);
   // Notes that another member has revoked `call` because of the earlier call `cause`, so that this member passes on
   // that cause; otherwise each member would revoke its own next call in turn. If `cause` had ended here, it counts as
-  // failed now. Does nothing if `cause` is not earlier than `call`. Throws bad_alloc.
-  void note_cause(std::uint64_t call, std::uint64_t cause, const Status& why);
+  // failed now, and the result is true. Does nothing if `cause` is not earlier than `call`. Throws bad_alloc.
+  bool note_cause(std::uint64_t call, std::uint64_t cause, const Status& why);
   // Returns `call` if it has no other cause.
   [[nodiscard]] std::uint64_t cause_of(std::uint64_t call) const noexcept;
 

@@ -13,6 +13,12 @@ Status lost(const message::Courier& courier, const message::Group& group, std::i
               rank, courier.loss(group.peer(rank)).text());
 }
 
+// A call that had ended here, and that another member names as the cause, is passed on like one that is revoked.
+void note_cause(Session& session, std::uint64_t call, std::uint64_t cause, const Status& why) {
+  const std::vector<std::int32_t> neighbors = session.meeting().neighbors();
+  if (session.past().note_cause(call, cause, why)) session.tell(cause, why, neighbors);
+}
+
 }  // namespace
 
 Session::Session(message::Courier& courier, const message::Group& group, const PeerFacts& facts, std::uint64_t creation)
@@ -31,7 +37,7 @@ Session::EarlyFailure Session::failure_of(std::uint64_t call) {
   if (failures_.empty()) return {};
   const auto found = failures_.find({meeting_.creation(), call});
   if (found == failures_.end()) return {};
-  past_.note_cause(call, found->second.cause, found->second.why);
+  note_cause(*this, call, found->second.cause, found->second.why);
   EarlyFailure failure = std::move(found->second);
   failures_.erase(failures_.begin(), std::next(found));
   return failure;
@@ -58,22 +64,26 @@ void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source,
   if (!notice.text.starts_with(revoked_by)) {  // it may pass on what another rank has told
     why = why.within(fmt::format("{}{} ({})", revoked_by, source, courier_.name(mailbox_.group().peer(source))));
   }
-  if (is_known && !past_.failure_in(notice.call).ok()) return;
-  if (!is_later && notice.cause < notice.call && past_.is_open(notice.cause)) {
+  const bool is_earlier_cause = notice.cause < notice.call;
+  if (!is_later && is_earlier_cause && past_.is_open(notice.cause)) {
     past_.fail(notice.cause, why);
     news.revoked = notice.cause;
     news.why = std::move(why);
     news.has_more = true;
     return;
   }
+  if (is_known && !past_.failure_in(notice.call).ok()) return;
   if (!is_later && notice.call < next_call_ && past_.is_open(notice.call)) {
-    past_.note_cause(notice.call, notice.cause, why);
+    note_cause(*this, notice.call, notice.cause, why);
     news.revoked = notice.call;
     news.why = std::move(why);
     return;
   }
   if (notice.call >= next_call_ || is_later) {
     if (failures_.size() >= max_early_texts) why = why.code();
+    if (is_earlier_cause && (is_later || notice.cause >= next_call_)) {
+      failures_.try_emplace({notice.creation, notice.cause}, EarlyFailure{why, true});
+    }
     failures_.try_emplace({notice.creation, notice.call}, EarlyFailure{std::move(why), true, notice.cause});
     return;
   }
@@ -89,7 +99,7 @@ void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source,
   Status next = why.within(fmt::format("call {} had ended here before it failed", notice.call));
   if (open == next_call_) failures_.try_emplace({notice.creation, next_call_}, EarlyFailure{next});
   past_.set_cause(open, cause);
-  past_.note_cause(notice.call, cause, why);
+  note_cause(*this, notice.call, cause, why);
   past_.fail(notice.call, why);
   tell(notice.call, why, neighbors);  // the source may not reach them
   if (open == next_call_) return;

@@ -112,5 +112,36 @@ TEST(NoMemory, AtEachAllocationFromTheFirstCallOnTheMembersMeet) {
   lack_memory(1, false);
 }
 
+// After a failure, each member creates the group again. What was given to the first call must not come into a later one.
+TEST(NoMemory, AtEachAllocationOfTheFirstCallAGroupThatIsCreatedAgainMeets) {
+  for (std::uint64_t number = 1;; ++number) {
+    FailingAllocation failing;
+    failing.number = number;
+    Parties parties(LaneKind::shm, 2);
+    parties.run([&](Party& party) {
+      Member member(party);
+      std::vector<std::int64_t> result(1);
+      const auto call = [&](std::int64_t value, FailingAllocation* lacking) {
+        const std::vector<std::int64_t> data = {value};
+        const Status status = answer(lacking, [&] { return member.run(allreduce(data, result, COUPLET_INT64)); });
+        EXPECT_TRUE(!status.ok() || result[0] == 2 * value) << number << ": " << result[0];
+        return status;
+      };
+      Status status = call(1, party.rank() == 0 ? &failing : nullptr);
+      for (int round = 0; round < 5; ++round) {
+        if (is_lost(status) || (status.code() == Code::memory && has_given_up(member))) return;
+        if (!status.ok()) {
+          EXPECT_TRUE(member.calls.release(party.group()).ok());
+        }
+        status = call(7, nullptr);
+        if (status.ok()) break;
+      }
+      EXPECT_TRUE(status.ok() || is_lost(status)) << number << ": " << status.text();
+    });
+    if (::testing::Test::HasFailure() || !failing.failed()) return;
+    ASSERT_LT(number, 2000U);
+  }
+}
+
 }  // namespace
 }  // namespace couplet::collective
