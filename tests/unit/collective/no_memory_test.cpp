@@ -112,7 +112,7 @@ TEST(NoMemory, AtEachAllocationFromTheFirstCallOnTheMembersMeet) {
   lack_memory(1, false);
 }
 
-// After a failure, each member creates the group again. What was given to the first call must not come into a later one.
+// After a failure, each member creates the group again. A later call must not take what was given to the first one.
 TEST(NoMemory, AtEachAllocationOfTheFirstCallAGroupThatIsCreatedAgainMeets) {
   for (std::uint64_t number = 1;; ++number) {
     FailingAllocation failing;
