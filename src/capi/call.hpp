@@ -208,6 +208,10 @@ struct couplet_universe {
 
 namespace couplet::capi {
 
+// Returns the object of the collective calls, which the first one makes. Throws std::bad_alloc. Defined in
+// collective.cpp.
+couplet::collective::Collectives& collectives_of(couplet_universe& universe);
+
 // Returns true if the handle can be used now.
 inline bool is_usable(const couplet_universe* handle) {
   return handle != nullptr && handle->kind == HandleKind::universe && handle->fork_generation == os::fork_generation();

@@ -7,6 +7,17 @@
 #include "collective/split.hpp"
 #include "cost/collective_method.hpp"
 
+namespace couplet::capi {
+
+couplet::collective::Collectives& collectives_of(couplet_universe& universe) {
+  if (universe.collectives == nullptr) {
+    universe.collectives = make_collectives(*universe.universe);
+  }
+  return *universe.collectives;
+}
+
+}  // namespace couplet::capi
+
 namespace {
 
 using couplet::Code;
@@ -15,13 +26,6 @@ using couplet::Status;
 using couplet::collective::Arguments;
 using couplet::cost::Collective;
 namespace capi = couplet::capi;
-
-couplet::collective::Collectives& collectives_of(couplet_universe& universe) {
-  if (universe.collectives == nullptr) {
-    universe.collectives = make_collectives(*universe.universe);
-  }
-  return *universe.collectives;
-}
 
 // Completes the arguments by the options.
 Status take_options(const couplet_collective_options* given, Arguments& arguments, const char* function) {
@@ -47,7 +51,7 @@ couplet_status counted_call(couplet_group* group, const char* function, const Bo
   return capi::call(group, function, [&]() -> Status {
     couplet::collective::Collectives* calls = nullptr;
     try {
-      calls = &collectives_of(*group->owner);
+      calls = &capi::collectives_of(*group->owner);
     } catch (const std::bad_alloc&) {
       if (group->group->rank() >= 0) ++group->group->uncounted_calls;
       return Code::memory;
@@ -239,7 +243,7 @@ couplet_status couplet_operation_create(couplet_universe* universe, const char* 
     COUPLET_TRY(capi::given(name, function, "name"));
     COUPLET_TRY(capi::given(operation, function, "operation"));
     COUPLET_TRY_VALUE(*operation,
-                      collectives_of(*universe).operations().add({name, combine, context, commutative != 0}));
+                      capi::collectives_of(*universe).operations().add({name, combine, context, commutative != 0}));
     return {};
   });
 }
@@ -250,7 +254,7 @@ couplet_status couplet_collective_method(couplet_group* group, const char* call,
     COUPLET_TRY(capi::given(call, function, "call"));
     COUPLET_TRY(capi::given(method, function, "method"));
     COUPLET_TRY_VALUE(const NamedCall named, call_of(call));
-    couplet::collective::Collectives& calls = collectives_of(*group->owner);
+    couplet::collective::Collectives& calls = capi::collectives_of(*group->owner);
     *method = couplet::cost::name_of(calls.method_for(*group->group, named.kind, named.uneven, bytes).method).data();
     return {};
   });

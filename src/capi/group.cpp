@@ -156,8 +156,8 @@ couplet_status couplet_group_free(couplet_group* group) {
     if (group->group->pending == 0) {  // otherwise it is not freed, and nobody's call ends
       COUPLET_TRY(capi::end_others(*group->owner, function));
     }
-    if (group->owner->collectives != nullptr) {
-      COUPLET_TRY(group->owner->collectives->release(*group->group));
+    if (group->owner->collectives != nullptr || group->group->uncounted_calls > 0) {
+      COUPLET_TRY(capi::collectives_of(*group->owner).release(*group->group));
     }
     COUPLET_TRY(group->owner->universe->messenger().groups().free(*group->group));
     capi::forget(*group->owner, groups, group);

@@ -99,8 +99,10 @@ KnownGroup& Collectives::known_of(message::Group& group) {
   if (found == known_.end()) {
     auto made = std::make_unique<KnownGroup>(courier_, group, facts_, next_creation_);  // it polls this object
     found = known_.emplace(group.hash(), std::move(made)).first;
+    courier_.messenger().groups().gather_uncounted(group);
   }
   last_ = found->second.get();
+  if (group.uncounted_calls > 0) take_notices(*last_);  // the calls count in the creation in which the others are
   for (; group.uncounted_calls > 0; --group.uncounted_calls) {
     static_cast<void>(turn_away(*last_, last_->session.begin_call(), "a call", Code::memory));
   }
@@ -575,7 +577,7 @@ Status Collectives::release(message::Group& group) {
     return fail(Code::state, "group '{}' has {} not complete", group.name(),
                 counted(group.pending, "request that is", "requests that are"));
   }
-  if (group.uncounted_calls > 0) known_of(group);  // the others are told before the calls are forgotten
+  if (group.uncounted_calls > 0) COUPLET_TRY(undisturbed(busy_, [&] { known_of(group); }));  // tells the others
   const auto found = known_.find(group.hash());
   if (found == known_.end() || courier_.messenger().groups().count_like(group) > 1) return {};
   look_after_absence(engine_, looked_ticks_);  // what failed at others decides which creation is the next one

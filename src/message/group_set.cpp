@@ -51,4 +51,12 @@ int GroupSet::count_like(const Group& group) const noexcept {
   return count;
 }
 
+void GroupSet::gather_uncounted(Group& group) noexcept {
+  std::uint64_t count = 0;
+  for (const auto& one : groups_) {
+    if (one->hash() == group.hash()) count += std::exchange(one->uncounted_calls, 0);
+  }
+  group.uncounted_calls = count;
+}
+
 }  // namespace couplet::message

@@ -28,6 +28,8 @@ class GroupSet {
   Status free(Group& group);
   // How many groups have this one's name and members?
   [[nodiscard]] int count_like(const Group& group) const noexcept;
+  // Gives the uncounted calls of all groups with its name and members to this one.
+  void gather_uncounted(Group& group) noexcept;
 
  private:
   Result<Group*> keep(Result<Group> made);
