@@ -173,7 +173,8 @@ void Checker::check_culprit(const Life& life, const Call& call) {
   }
   const bool has_wall = std::any_of(plan_.faults.begin(), plan_.faults.end(),
                                     [](const Fault& fault) { return fault.what.verb == "wall"; });
-  if (has_wall && call.text.find("no connection to ") != std::string::npos) {
+  const bool cannot_tell = call.text.find(" is not told that this rank has closed them") != std::string::npos;
+  if (has_wall && (cannot_tell || call.text.starts_with("no connection to "))) {
     return;  // without a hub nobody asks the other one to connect; the text says so and calls nobody lost
   }
   // A collective call that another member has revoked names that member before the one that is lost.

@@ -119,7 +119,7 @@ def check_status(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding
 
 def check_culprit(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     """A peer that is named as lost must have ended or left, or one side must say that it has no memory for what came.
-    A relay must have been killed, or if the text leaves open which of the two is gone, a writer must have ended.
+    A relay must have been killed, or if the text leaves open which of the two is gone, a writer must have been killed.
     """
     end_ns = evidence.end_of(life, call)
     if "there is no memory for a task message" in call.text and (
@@ -135,8 +135,9 @@ def check_culprit(evidence: Evidence, life: Life, call: Call) -> Iterator[Findin
         yield Finding("living-declared-dead", text, where(life, call))
     elif not named and "relay" in call.text:
         killed = any(harm.kind == "kill" and harm.target.startswith("relay") for harm in evidence.run.harms)
-        writers = writers_of(evidence, series_in(call.text)) if "a writer that" in call.text else set()
-        if not killed and not any(evidence.was_gone(writer, end_ns) for writer in writers):
+        if "a writer that" in call.text:
+            killed = killed or writer_was_killed(evidence, series_in(call.text), end_ns)
+        if not killed:
             text = f"{call.name} of {life.name} says that a relay is lost, which nobody has killed: {call.text}"
             yield Finding("living-declared-dead", text, where(life, call))
 
@@ -147,13 +148,14 @@ def series_in(text: str) -> str:
     return found.group(1) if found else ""
 
 
-def writers_of(evidence: Evidence, series: str) -> set[str]:
-    """The names of the processes that have created the series."""
-    return {
-        life.name
+def writer_was_killed(evidence: Evidence, series: str, until_ns: int) -> bool:
+    """Says whether a process that had created the series was killed by then."""
+    return any(
+        life.killed_ns is not None
+        and life.killed_ns <= until_ns
+        and any(call.name == "create" and call.facts.get("k") == series for call in life.calls)
         for life in evidence.run.lives
-        if any(call.name == "create" and call.facts.get("k") == series for call in life.calls)
-    }
+    )
 
 
 def check_hub_lost(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:

@@ -72,35 +72,42 @@ bool make_calls(Member& member, FailingAllocation* failing) {
   return together;
 }
 
-// rank: of the member that lacks memory. have_met: it lacks it only after the meeting.
-void lack_memory(std::int32_t rank, bool have_met) {
+// Runs two members again and again, in which the first allocation fails, then the second, and so on to the last one.
+// Each gets its number.
+using Body = std::function<void(Party&, FailingAllocation&, std::uint64_t)>;
+void at_each_allocation(const Body& body) {
   for (std::uint64_t number = 1;; ++number) {
     FailingAllocation failing;
     failing.number = number;
     Parties parties(LaneKind::shm, 2);
-    parties.run([&](Party& party) {
-      Member member(party);
-      if (have_met) {
-        ASSERT_TRUE(member.run(barrier()).ok());
-      }
-      if (!make_calls(member, party.rank() == rank ? &failing : nullptr)) return;
-      // If a call had ended here before it failed there, the next one that begins fails at both.
-      Status next;
-      std::vector<std::int64_t> result(1);
-      for (std::int64_t round = 1; round < 5; ++round) {
-        const std::vector<std::int64_t> data = {round * (party.rank() + 1)};
-        next = member.run(allreduce(data, result, COUPLET_INT64));
-        if (next.ok() || is_lost(next)) {
-          EXPECT_TRUE(!next.ok() || result[0] == 3 * round) << number << ": " << result[0];
-          break;
-        }
-        EXPECT_EQ(next.code(), Code::memory) << number << ": " << next.text();
-      }
-      EXPECT_TRUE(next.ok() || is_lost(next)) << number << ": " << next.text();
-    });
+    parties.run([&](Party& party) { body(party, failing, number); });
     if (::testing::Test::HasFailure() || !failing.failed()) return;
     ASSERT_LT(number, 2000U);
   }
+}
+
+// rank: of the member that lacks memory. have_met: it lacks it only after the meeting.
+void lack_memory(std::int32_t rank, bool have_met) {
+  at_each_allocation([&](Party& party, FailingAllocation& failing, std::uint64_t number) {
+    Member member(party);
+    if (have_met) {
+      ASSERT_TRUE(member.run(barrier()).ok());
+    }
+    if (!make_calls(member, party.rank() == rank ? &failing : nullptr)) return;
+    // If a call had ended here before it failed there, the next one that begins fails at both.
+    Status next;
+    std::vector<std::int64_t> result(1);
+    for (std::int64_t round = 1; round < 5; ++round) {
+      const std::vector<std::int64_t> data = {round * (party.rank() + 1)};
+      next = member.run(allreduce(data, result, COUPLET_INT64));
+      if (next.ok() || is_lost(next)) {
+        EXPECT_TRUE(!next.ok() || result[0] == 3 * round) << number << ": " << result[0];
+        break;
+      }
+      EXPECT_EQ(next.code(), Code::memory) << number << ": " << next.text();
+    }
+    EXPECT_TRUE(next.ok() || is_lost(next)) << number << ": " << next.text();
+  });
 }
 
 TEST(NoMemory, AtEachAllocationEveryCallEndsAndIsCounted) {
@@ -114,33 +121,26 @@ TEST(NoMemory, AtEachAllocationFromTheFirstCallOnTheMembersMeet) {
 
 // After a failure, each member creates the group again. A later call must not take what was given to the first one.
 TEST(NoMemory, AtEachAllocationOfTheFirstCallAGroupThatIsCreatedAgainMeets) {
-  for (std::uint64_t number = 1;; ++number) {
-    FailingAllocation failing;
-    failing.number = number;
-    Parties parties(LaneKind::shm, 2);
-    parties.run([&](Party& party) {
-      Member member(party);
-      std::vector<std::int64_t> result(1);
-      const auto call = [&](std::int64_t value, FailingAllocation* lacking) {
-        const std::vector<std::int64_t> data = {value};
-        const Status status = answer(lacking, [&] { return member.run(allreduce(data, result, COUPLET_INT64)); });
-        EXPECT_TRUE(!status.ok() || result[0] == 2 * value) << number << ": " << result[0];
-        return status;
-      };
-      Status status = call(1, party.rank() == 0 ? &failing : nullptr);
-      for (int round = 0; round < 5; ++round) {
-        if (is_lost(status) || (status.code() == Code::memory && has_given_up(member))) return;
-        if (!status.ok()) {
-          EXPECT_TRUE(member.calls.release(party.group()).ok());
-        }
-        status = call(7, nullptr);
-        if (status.ok()) break;
+  at_each_allocation([](Party& party, FailingAllocation& failing, std::uint64_t number) {
+    Member member(party);
+    std::vector<std::int64_t> result(1);
+    const auto call = [&](std::int64_t value, FailingAllocation* lacking) {
+      const std::vector<std::int64_t> data = {value};
+      const Status status = answer(lacking, [&] { return member.run(allreduce(data, result, COUPLET_INT64)); });
+      EXPECT_TRUE(!status.ok() || result[0] == 2 * value) << number << ": " << result[0];
+      return status;
+    };
+    Status status = call(1, party.rank() == 0 ? &failing : nullptr);
+    for (int round = 0; round < 5; ++round) {
+      if (is_lost(status) || (status.code() == Code::memory && has_given_up(member))) return;
+      if (!status.ok()) {
+        EXPECT_TRUE(member.calls.release(party.group()).ok());
       }
-      EXPECT_TRUE(status.ok() || is_lost(status)) << number << ": " << status.text();
-    });
-    if (::testing::Test::HasFailure() || !failing.failed()) return;
-    ASSERT_LT(number, 2000U);
-  }
+      status = call(7, nullptr);
+      if (status.ok()) break;
+    }
+    EXPECT_TRUE(status.ok() || is_lost(status)) << number << ": " << status.text();
+  });
 }
 
 }  // namespace
