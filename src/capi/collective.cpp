@@ -60,7 +60,7 @@ couplet_status counted_call(couplet_group* group, const char* function, const Bo
   });
 }
 
-// As a text that may need memory.
+// Returns the error with its text, or without it if there is no memory.
 Status status_of(couplet_status error, const char* text) noexcept {
   try {
     return {static_cast<Code>(error), text};

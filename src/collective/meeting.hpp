@@ -87,7 +87,7 @@ class Meeting {
   std::uint64_t greeted_call_ = no_call;  // the call of the greeting that was sent last in this creation
   std::uint64_t epoch_ = 0;
   std::vector<std::uint64_t> losses_met_;  // how often each member had been lost when all met
-  wire::CollectiveNotice to_children_;     // the epoch, as it is passed on
+  wire::CollectiveNotice to_children_;     // the answer that tells them the epoch
   Systems systems_;
   MethodTable table_;
 };

@@ -49,7 +49,7 @@ class Session {
   struct EarlyFailure {
     Status why;
     bool is_told = false;              // another member has told this one
-    std::uint64_t cause = UINT64_MAX;  // the call in which the failure began; of no meaning if it is not an earlier one
+    std::uint64_t cause = UINT64_MAX;  // the earlier call in which the failure began; if it is none, that is this call
   };
 
   // creation: greater than the number of each creation of the group by this process before.

@@ -28,7 +28,7 @@ class GroupSet {
   Status free(Group& group);
   // How many groups have this one's name and members?
   [[nodiscard]] int count_like(const Group& group) const noexcept;
-  // Gives the uncounted calls of all groups with its name and members to this one.
+  // Moves the uncounted calls of all groups with this one's name and members to this one.
   void gather_uncounted(Group& group) noexcept;
 
  private:
