@@ -197,7 +197,7 @@ Result<std::unique_ptr<Area>> Areas::open(const std::string& name, channel::Peer
   ask.kind = TaskMessageKind::ask;
   ask.text = name;
   auto answer = call(owner, ask, deadline_ns);
-  if (answer.code() == Code::peer_lost && !mailbox_.environment().gone(owner)) {
+  if (answer.code() == Code::peer_lost && !mailbox_.is_gone(owner)) {
     answer = call(owner, std::move(ask), deadline_ns);  // that was an earlier life of the owner
   }
   if (answer.code() == Code::peer_lost) {

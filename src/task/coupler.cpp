@@ -81,9 +81,8 @@ Status Coupler::find_members(const std::string& couplers) {
     }
   }
   Environment& environment = mailbox_.environment();
-  const auto gone = [&](channel::PeerId peer) { return environment.gone(peer); };
   for (const channel::PeerId rank : requesters) {
-    const bool is_gone = gone(rank);
+    const bool is_gone = mailbox_.is_gone(rank);
     if (!is_gone || environment.is_lost(rank)) {
       requesters_.add(rank);
     }
@@ -92,7 +91,7 @@ Status Coupler::find_members(const std::string& couplers) {
     }
   }
   for (const channel::PeerId rank : worker_ranks_.all) {
-    if (!gone(rank)) {
+    if (!mailbox_.is_gone(rank)) {
       worker_ranks_.awaited.insert(rank);
     } else if (environment.is_lost(rank)) {
       worker_ranks_.lost.insert(rank);

@@ -117,6 +117,11 @@ class Coupler final : public Listener {
       }
     }
   };
+  // The ids of the tasks that wait for workers, by worker id.
+  struct Queues : std::map<std::int32_t, std::deque<std::uint64_t>> {
+    // Returns the queue whose oldest task a group of that worker id should do now, or nullptr if there is none.
+    [[nodiscard]] std::deque<std::uint64_t>* next_for(std::int32_t worker, const Settling& settling);
+  };
   // Says which idle group is next.
   struct Turns {
     std::uint64_t idle_clock = 0;
@@ -133,13 +138,13 @@ class Coupler final : public Listener {
   void greeted(channel::PeerId source, const wire::TaskMessage& message);
   void finished_work(channel::PeerId source, const wire::TaskMessage& message);
   void left(channel::PeerId source);
+  void end(WorkerGroup& group, const Status& why, bool may_retry);
   void give_back(WorkerGroup& group, const Status& why, bool may_retry);
 
   Status find_workers(std::int32_t worker);
   Status enqueue(Entries::iterator entry, std::int32_t worker);
   void finish(std::uint64_t id, const Status& status);
   void pump();
-  std::deque<std::uint64_t>* queue_for(const WorkerGroup& group);
   WorkerGroup* choose_group();
   void reject_hopeless();
   void say_end();
@@ -154,7 +159,7 @@ class Coupler final : public Listener {
   WorkerRanks worker_ranks_;
   Entries entries_;
   std::deque<std::uint64_t> inbox_;
-  std::map<std::int32_t, std::deque<std::uint64_t>> queues_;  // by worker id
+  Queues queues_;
   std::deque<std::pair<channel::PeerId, wire::TaskMessage>> parked_;
   std::vector<WorkerGroup> groups_;
   Turns turns_;

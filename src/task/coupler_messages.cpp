@@ -22,7 +22,7 @@ void Coupler::answer(channel::PeerId requester, TaskMessageKind kind, std::uint6
 }
 
 void Coupler::submitted(channel::PeerId source, TaskMessage message) {
-  if (!mailbox_.environment().gone(source)) {
+  if (!mailbox_.is_gone(source)) {
     requesters_.add(source);
   }
   if (options_.is_full(waiting())) {
@@ -133,12 +133,11 @@ void Coupler::finish(std::uint64_t id, const Status& status) {
 
 // ---- workers ----
 
-// Returns the queue whose oldest task this group should do now, or nullptr if there is none.
-std::deque<std::uint64_t>* Coupler::queue_for(const WorkerGroup& group) {
+std::deque<std::uint64_t>* Coupler::Queues::next_for(std::int32_t worker, const Settling& settling) {
   std::deque<std::uint64_t>* best = nullptr;
-  for (const std::int32_t worker : {group.worker, any_worker}) {
-    const auto queue = queues_.find(worker);
-    if (queue != queues_.end() && settling_.has_first(queue->second) &&
+  for (const std::int32_t meant : {worker, any_worker}) {
+    const auto queue = find(meant);
+    if (queue != end() && settling.has_first(queue->second) &&
         (best == nullptr || queue->second.front() < best->front())) {
       best = &queue->second;
     }
@@ -162,7 +161,8 @@ Coupler::WorkerGroup* Coupler::choose_group() {
   for (WorkerGroup& group : groups_) {
     const bool idle =
         !group.gone && !group.broken && !group.task && std::none_of(group.ranks.begin(), group.ranks.end(), is_lost);
-    if (idle && queue_for(group) != nullptr && (best == nullptr || turn(group) < turn(*best))) {
+    if (idle && queues_.next_for(group.worker, settling_) != nullptr &&
+        (best == nullptr || turn(group) < turn(*best))) {
       best = &group;
     }
   }
@@ -181,7 +181,7 @@ void Coupler::pump() {
     if (group == nullptr) {
       return;
     }
-    auto& queue = *queue_for(*group);
+    auto& queue = *queues_.next_for(group->worker, settling_);
     const std::uint64_t id = queue.front();
     queue.pop_front();
     Entry& entry = entries_.at(id);
@@ -198,9 +198,8 @@ void Coupler::pump() {
     work.text.clear();
     group->ended = false;
     const Status sent = mailbox_.send(group->leader, work);
-    if (!sent.ok() && mailbox_.environment().gone(group->leader)) {
-      group->gone = true;
-      give_back(*group, sent, true);
+    if (!sent.ok() && mailbox_.is_gone(group->leader)) {
+      end(*group, sent, true);
       reject_hopeless();
     } else if (!sent.ok()) {  // it lives, and can be given another task
       group->task.reset();
@@ -222,8 +221,7 @@ void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
     worker_ranks_.lost.erase(peer);
   }
   // The hello may have been kept until this coupler opened the tasks. Or it is newer than what is known of its sender.
-  Environment& environment = mailbox_.environment();
-  group.gone = environment.gone(source) && life_of(message) <= environment.incarnation(source);
+  group.gone = mailbox_.is_gone(source) && life_of(message) <= mailbox_.environment().incarnation(source);
   group.idle_since = ++turns_.idle_clock;
   // One that is gone is only kept for its worker id.
   const auto former = std::find_if(groups_.begin(), groups_.end(),
@@ -262,10 +260,22 @@ void Coupler::finished_work(channel::PeerId source, const TaskMessage& message) 
 void Coupler::left(channel::PeerId source) {
   for (WorkerGroup& group : groups_) {
     if (group.leader == source && !group.gone) {
-      group.gone = true;
-      give_back(group, fail(Code::peer_lost, "{} has closed", mailbox_.environment().peer_name(source)), true);
+      end(group, fail(Code::peer_lost, "{} has closed", mailbox_.environment().peer_name(source)), true);
     }
   }
+}
+
+// A rank that the group had lost is in no group from now on.
+void Coupler::end(WorkerGroup& group, const Status& why, bool may_retry) {
+  group.gone = true;
+  for (const auto& [rank, life] : group.ranks) {
+    if (mailbox_.environment().is_lost(rank)) {
+      worker_ranks_.lost.insert(rank);
+    } else if (mailbox_.environment().incarnation(rank) > life && !mailbox_.is_gone(rank)) {
+      worker_ranks_.awaited.insert(rank);
+    }
+  }
+  give_back(group, why, may_retry);
 }
 
 void Coupler::give_back(WorkerGroup& group, const Status& why, bool may_retry) {
@@ -340,7 +350,7 @@ void Coupler::message(channel::PeerId source, TaskMessage message) {
 }
 
 void Coupler::lost(channel::PeerId peer, const Status& why) {
-  if (mailbox_.environment().gone(peer) && !mailbox_.environment().is_lost(peer)) {
+  if (mailbox_.is_gone(peer) && !mailbox_.environment().is_lost(peer)) {
     requesters_.closed(peer);  // it has left
   } else {
     requesters_.lost(peer, why);
@@ -359,11 +369,17 @@ void Coupler::lost(channel::PeerId peer, const Status& why) {
       in_group = true;
       continue;
     }
-    group.gone = group.leader == peer;
-    in_group = in_group || !group.gone;
-    give_back(group, why, options_.on_lost == OnLost::retry);
+    const bool may_retry = options_.on_lost == OnLost::retry;
+    if (group.leader == peer) {
+      end(group, why, may_retry);
+    } else {
+      in_group = true;
+      give_back(group, why, may_retry);
+    }
   }
-  worker_ranks_.awaited.erase(peer);
+  if (mailbox_.is_gone(peer) || mailbox_.is_cut_off(peer)) {
+    worker_ranks_.awaited.erase(peer);
+  }
   if (!in_group && worker_ranks_.all.contains(peer) && mailbox_.environment().is_lost(peer)) {
     worker_ranks_.lost.insert(peer);
   }

@@ -22,6 +22,19 @@ bool begins(wire::TaskMessageKind kind) noexcept {
          kind == TaskMessageKind::goodbye || kind == TaskMessageKind::ask;
 }
 
+// While it lives, a poll does nothing.
+class Quiet {
+ public:
+  explicit Quiet(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
+  ~Quiet() { flag_ = before_; }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  bool& flag_;
+  bool before_;
+};
+
 // Does the message say something of its sender, which has to be known even if there is no room for requests?
 bool says_of_itself(wire::TaskMessageKind kind) noexcept {
   using wire::TaskMessageKind;
@@ -75,40 +88,37 @@ void Mailbox::receive() {
   arriving_.push_back(std::move(next));
 }
 
-// Returns the place of the first message that is complete and follows none of its sender that is still arriving.
-std::size_t Mailbox::first_complete() const noexcept {
-  for (std::size_t place = 0; place < arriving_.size(); ++place) {
-    const message::Request& request = *arriving_[place]->request;
+std::size_t Mailbox::Arrivals::first_complete() const noexcept {
+  for (std::size_t place = 0; place < size(); ++place) {
+    const message::Request& request = *(*this)[place]->request;
     const auto holds_up = [&](const auto& earlier) {
       return !earlier->request->done && earlier->request->flow == request.flow;
     };
-    if (request.done &&
-        std::none_of(arriving_.begin(), arriving_.begin() + static_cast<std::ptrdiff_t>(place), holds_up)) {
+    if (request.done && std::none_of(begin(), begin() + static_cast<std::ptrdiff_t>(place), holds_up)) {
       return place;
     }
   }
-  return arriving_.size();
+  return size();
 }
 
 bool Mailbox::ready() const {
-  const bool can_go_on = first_complete() < arriving_.size() || (!arriving_.empty() && may_receive());
-  return !is_sending_ && (can_go_on || !news_.empty() || looks_wanted_ > 0);
+  const bool can_go_on = arriving_.first_complete() < arriving_.size() || (!arriving_.empty() && may_receive());
+  return !is_quiet_ && (can_go_on || !news_.empty() || looks_wanted_ > 0);
 }
 
-// To find out whether its target is there may need an answer of the hub. While this process waits for that, the mailbox
-// is polled, too. It does nothing then, since its listeners are in the middle of their own calls.
+// The answer may have to come from the hub. While this process waits for it, the mailbox is polled, too. That poll does
+// nothing, since the listeners are in the middle of their own calls.
+bool Mailbox::is_gone(channel::PeerId peer) {
+  const Quiet quiet(is_quiet_);
+  return environment_.gone(peer);
+}
+
 Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
   if (target == environment_.self()) {
     deliver(target, message);
     return {};
   }
-  struct Sending {
-    explicit Sending(bool& flag) : is_sending(flag), before(std::exchange(flag, true)) {}
-    ~Sending() { is_sending = before; }
-    bool& is_sending;
-    bool before;
-  };
-  const Sending sending(is_sending_);
+  const Quiet quiet(is_quiet_);
   if (environment_.gone(target)) {
     return fail(Code::peer_lost, "{} is gone", environment_.peer_name(target));
   }
@@ -328,7 +338,7 @@ void Mailbox::take(std::int32_t sender, std::uint64_t bytes, const Status& came,
 }
 
 int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
-  if (is_sending_) {
+  if (is_quiet_) {
     return 0;
   }
   tell_news();
@@ -338,7 +348,7 @@ int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
       receive();
     }
     tell_news();  // before what a later life of that peer has sent
-    const std::size_t place = first_complete();
+    const std::size_t place = arriving_.first_complete();
     if (place == arriving_.size()) {
       if (may_receive()) continue;
       break;

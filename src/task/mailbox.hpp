@@ -108,6 +108,8 @@ class Mailbox final : public engine::Source {
   }
   // Returns true if nothing comes from that rank to this process, although it lives.
   [[nodiscard]] bool is_cut_off(channel::PeerId peer) const { return breaks_.cut_off.contains(peer); }
+  // Returns true if that rank has left or is lost, as Environment::gone does. No listener is called meanwhile.
+  [[nodiscard]] bool is_gone(channel::PeerId peer);
   // Asks for looked(). Called by a listener that has to know what comes right behind a message.
   void look_again() noexcept { looks_wanted_ = 2; }
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
@@ -131,8 +133,11 @@ class Mailbox final : public engine::Source {
     std::string image;
     [[nodiscard]] bool is_matched() const noexcept { return request->flow != nullptr; }
   };
+  struct Arrivals : std::vector<std::unique_ptr<Arriving>> {
+    // Returns the place of the first message that is complete and follows none of its sender that is still arriving.
+    [[nodiscard]] std::size_t first_complete() const noexcept;
+  };
   [[nodiscard]] bool may_receive() const noexcept;
-  [[nodiscard]] std::size_t first_complete() const noexcept;
   void receive();
   void take(std::int32_t sender, std::uint64_t bytes, const Status& came, std::string_view image);
   template <typename Call>
@@ -147,7 +152,7 @@ class Mailbox final : public engine::Source {
 
   Environment& environment_;
   // Receives for any source, in the order in which messages have matched them. None may have matched the last one yet.
-  std::vector<std::unique_ptr<Arriving>> arriving_;
+  Arrivals arriving_;
   std::map<std::uint64_t, Listener*> listeners_;
   std::map<std::uint64_t, std::vector<Kept>> kept_;
   std::set<std::uint64_t> ended_;
@@ -160,9 +165,9 @@ class Mailbox final : public engine::Source {
   } breaks_;
   const std::uint64_t max_kept_bytes_;
   std::uint64_t kept_bytes_ = 0;
-  std::deque<News> news_;    // not reported yet
-  int looks_wanted_ = 0;     // of how many polls the listeners are to be told
-  bool is_sending_ = false;  // a poll has to do nothing
+  std::deque<News> news_;  // not reported yet
+  int looks_wanted_ = 0;   // of how many polls the listeners are to be told
+  bool is_quiet_ = false;  // a poll has to do nothing
   std::uint64_t next_number_;
 };
 

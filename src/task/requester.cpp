@@ -49,7 +49,7 @@ Result<channel::PeerId> Requester::choose_coupler() {
       mailbox_.environment().engine().look_at_all();
     }
     const channel::PeerId coupler = couplers_[turn_++ % couplers_.size()];
-    if (mailbox_.environment().gone(coupler)) {
+    if (mailbox_.is_gone(coupler)) {
       continue;
     }
     if (!mailbox_.is_cut_off(coupler)) {
@@ -245,7 +245,7 @@ Status Requester::close() {
   Status untold;
   for (const channel::PeerId coupler : couplers_) {
     const Status sent = mailbox_.send(coupler, message);
-    if (!sent.ok() && !mailbox_.environment().gone(coupler)) {  // one that is gone need not know
+    if (!sent.ok() && !mailbox_.is_gone(coupler)) {  // one that is gone need not know
       untold = sent.within(
           fmt::format("tasks '{}': {} is not told that this rank has closed them, and will wait until this rank leaves "
                       "the universe",

@@ -32,7 +32,7 @@ void RequesterRanks::look_for_returned(Mailbox& mailbox) {
   }
   mailbox.environment().engine().poll();
   for (const auto& [rank, why] : std::map(lost_)) {
-    if (!mailbox.environment().gone(rank) && !mailbox.is_cut_off(rank)) {
+    if (!mailbox.is_gone(rank) && !mailbox.is_cut_off(rank)) {
       returned(rank);
     }
   }

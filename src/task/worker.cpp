@@ -115,7 +115,7 @@ void Worker::greet(channel::PeerId coupler) {
   }
   couplers_.greeted.erase(coupler);
   const bool is_cut_off = mailbox_.is_cut_off(coupler);
-  if (!is_cut_off && !mailbox_.environment().gone(coupler)) {
+  if (!is_cut_off && !mailbox_.is_gone(coupler)) {
     couplers_.untold.insert(coupler);
     return;
   }
@@ -150,7 +150,7 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   }
   greet_again();
   for (const std::int32_t rank : ranks_) {  // asks the hub whether a lost rank is back
-    static_cast<void>(mailbox_.environment().gone(static_cast<channel::PeerId>(rank)));
+    static_cast<void>(mailbox_.is_gone(static_cast<channel::PeerId>(rank)));
   }
   const auto something = [this] { return !orders_.empty() || couplers_.open.empty() || !group_failure().ok(); };
   while (!something()) {
@@ -401,7 +401,7 @@ void Worker::message(channel::PeerId source, TaskMessage message) {
 void Worker::lost(channel::PeerId peer, const Status& why) {
   couplers_.greeted.erase(peer);
   couplers_.untold.erase(peer);
-  const bool has_left = mailbox_.environment().gone(peer) && !mailbox_.environment().is_lost(peer);
+  const bool has_left = mailbox_.is_gone(peer) && !mailbox_.environment().is_lost(peer);
   if (has_left) {
     couplers_.lost.erase(peer);  // the connection to it may have failed before
   }

@@ -186,6 +186,18 @@ def start_pair_of_workers(world: World, **extra: str) -> tuple[Guest, Guest, Gue
     return coupler, requester, leader, other
 
 
+def request_until_workers_are_back(requester: Guest, number: int) -> None:
+    """Until the coupler has heard of the return, which no message of another rank brings, it may refuse the task."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        requester.get(submit(number))
+        answer = requester.ask(f"t{number}.wait(20)")
+        if answer.startswith("is "):
+            return
+        assert "no group of workers" in answer, answer
+    pytest.fail("the coupler has not heard within 20 s that the workers are back")
+
+
 @pytest.mark.parametrize("opens_again", ["before", "after"])
 @pytest.mark.parametrize("place", ["near", "far"])
 def test_a_group_of_which_a_rank_was_started_again(make_world: MakeWorld, opens_again: str, place: str) -> None:
@@ -205,9 +217,8 @@ def test_a_group_of_which_a_rank_was_started_again(make_world: MakeWorld, opens_
         leader.get("w = universe.worker('t')")
     for each in (leader, other):
         each.say(TAKE_TWO)
-    requester.get(submit(1))
-    requester.get(submit(2))
-    requester.get("[each.wait(20) for each in (t1, t2)]")
+    for number in (1, 2):
+        request_until_workers_are_back(requester, number)
     for each in (leader, other):
         assert each.hear().startswith("is")
     requester.get("r.close()")

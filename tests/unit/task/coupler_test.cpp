@@ -260,6 +260,98 @@ TEST(Coupler, GivesNoTaskToAGroupWhoseRankHasComeBackAndIsNotInIt) {
   });
 }
 
+// Fault: if the coupler had heard of the loss before the group closed, it said that no group of workers was left, also
+// after that rank had been started again.
+TEST(Coupler, WaitsForARankThatIsBackAndWasLostInAGroupThatHasClosed) {
+  enum class Step : std::uint8_t { begun, greeted, told, closed, back, submitted };
+  std::atomic<Step> step{Step::begun};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      poll_until(rank, [&] { return step == Step::back; });
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      step = Step::submitted;
+      ASSERT_FINE(tasks->wait(&task, soon()));
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      Status status = Code::not_yet;
+      while (status.code() == Code::not_yet) {
+        const Step before = step;
+        status = coupler->run(os::deadline_after(0.05));
+        if (before == Step::greeted) {
+          rank.environment.gone_ = 3;
+          rank.mailbox.lost(3, fail(Code::peer_lost, "rank 3 was killed"));
+          EXPECT_EQ(coupler->run(os::deadline_after(0.01)).code(), Code::not_yet);
+          step = Step::told;
+        } else if (before == Step::closed) {
+          rank.environment.gone_ = -1;
+          rank.environment.restarted_ = 3;
+          step = Step::back;
+        }
+      }
+      ASSERT_FINE(status);
+    } else {
+      if (rank.environment.self() == 2) {
+        auto former = open_worker(rank);
+        step = Step::greeted;
+        poll_until(rank, [&] { return step == Step::told; });
+        former.reset();
+        step = Step::closed;
+      }
+      poll_until(rank, [&] { return step == Step::submitted; });
+      poll_for(rank, 0.2);
+      rank.environment.restarted_ = 3;
+      auto worker = open_worker(rank);
+      Incoming task;
+      ASSERT_FINE(worker->next({}, soon(), task));
+      ASSERT_FINE(worker->complete({}));
+      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+    }
+  });
+}
+
+// Fault: while the coupler asked whether the first group's leader was gone, it took the hello of the second group, and
+// its list of groups moved while it held one of them.
+TEST(Coupler, TakesNoHelloWhileItAsksWhetherAWorkerIsGone) {
+  std::atomic<bool> is_first_there{false};
+  std::atomic<bool> is_second_there{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}, {"more", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      ASSERT_FINE(tasks->wait(&task, soon()));
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      poll_until(rank, [&] { return is_first_there.load(); });
+      poll_for(rank, 0.2);
+      Incoming task;
+      ASSERT_FINE(coupler->next(soon(), task));
+      is_first_there = false;
+      wait_without_call(is_second_there);
+      rank.environment.gone_ = 2;
+      rank.environment.has_left_ = true;
+      ASSERT_FINE(coupler->dispatch(task.id, any_worker));
+      EXPECT_EQ(coupler->next(soon(), task).code(), Code::end);
+    } else if (program == "work") {
+      auto worker = open_worker(rank);
+      is_first_there = true;
+      poll_until(rank, [&] { return is_second_there.load(); });
+      poll_for(rank, 0.2);
+    } else {
+      poll_until(rank, [&] { return is_first_there.load(); });
+      poll_until(rank, [&] { return !is_first_there; });
+      auto worker = open_worker(rank);
+      is_second_there = true;
+      Incoming task;
+      ASSERT_FINE(worker->next({}, soon(), task));
+      ASSERT_FINE(worker->complete({}));
+      EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+    }
+  });
+}
+
 // Fault: a requester from which nothing comes any longer counted as one that is back, so next() waited for it for ever.
 TEST(Coupler, SaysAgainThatARequesterIsLostThatHasSentNonsense) {
   std::atomic<bool> is_over{false};
