@@ -420,11 +420,13 @@ couplet_status make_round(couplet_group& group, std::uint64_t members, std::uint
 }
 
 // Adds numbers that show whether all members are in the same round. After an error, and at the beginning, the members
-// first agree on the number of the next round. If one of them is lost, they make the group again.
+// first agree on the number of the next round: the greatest of theirs, or with lead=1 that of the first member, which
+// may leave as soon as it has said so. If one of them is lost, they make the group again.
 void Actor::sum(const Action& action) {
   couplet_collective_options options;
   couplet_collective_options_init(&options);
   options.timeout_s = action.real("timeout", -1);
+  const bool is_led = action.whole("lead", 0) != 0;
   couplet_group* group = nullptr;
   bool agreed = false;
   std::uint64_t round = 0;
@@ -444,11 +446,12 @@ void Actor::sum(const Action& action) {
     std::uint64_t agreed_round = round;
     const bool is_mixed = action.whole("mixed", 0) != 0;
     const auto status = end(call, agreed ? make_round(*group, members, round, is_mixed, options, call.intact)
+                                : is_led ? couplet_broadcast(group, &agreed_round, 1, COUPLET_UINT64, 0, &options)
                                          : couplet_allreduce(group, &round, &agreed_round, 1, COUPLET_UINT64,
                                                              COUPLET_OPERATION_MAX, &options));
     if (status == COUPLET_OK) {
       round = agreed ? round + 1 : agreed_round;
-      done += agreed ? 1 : 0;
+      done += agreed || is_led ? 1 : 0;
       agreed = true;
       progress = kernel->now();
     } else {

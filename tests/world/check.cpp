@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "history.hpp"
 
@@ -25,6 +26,7 @@ class Checker {
   [[nodiscard]] Nanoseconds fetches_wait(const Life& life, const Call& call) const;
   [[nodiscard]] Nanoseconds fellows_join(const Life& life, const Call& call) const;
   void check_calm(const Life& life, const Call& call);
+  [[nodiscard]] bool some_make_fewer_rounds() const;
   void check_time(const Life& life, const Call& call);
   void check_culprit(const Life& life, const Call& call);
   void check_steps(const Life& life);
@@ -71,6 +73,19 @@ bool Checker::writer_makes_few_calls_after(Nanoseconds time_ns) const {
   });
 }
 
+// Do some members leave while others still make collective calls?
+bool Checker::some_make_fewer_rounds() const {
+  std::set<std::string> counts;
+  for (const Role& role : plan_.roles) {
+    for (const Action& action : role.script) {
+      if (action.verb == "sum") {
+        counts.insert(action.text("rounds"));
+      }
+    }
+  }
+  return counts.size() > 1;
+}
+
 // If there are no faults, no call may fail.
 void Checker::check_calm(const Life& life, const Call& call) {
   // A put may time out because a reader opens late, and a message because its sender first does something else.
@@ -81,8 +96,8 @@ void Checker::check_calm(const Life& life, const Call& call) {
   if (call.verb == "open" && in_calls && writer_makes_few_calls_after(call.begin_ns)) {
     return;
   }
-  if (is_collective(call) && call.timeout_s >= 0) {
-    return;  // a member that gives up fails the call, or the next one, at all others
+  if (is_collective(call) && (call.timeout_s >= 0 || some_make_fewer_rounds())) {
+    return;  // a member that gives up, or leaves, fails the call, or the next one, at all others
   }
   if (plan_.faults.empty() && call.ended() && call.status < 0 && !held_up) {
     report("strange-error", life, call, std::string(couplet_status_name(call.status)) + ": " + call.text);

@@ -14,6 +14,7 @@ constexpr std::uint64_t first_seed_with_tasks = 5'500;
 constexpr std::uint64_t first_seed_with_new_creations = 50'000'000;
 constexpr std::uint64_t first_seed_with_returns = 52'000'000;
 constexpr std::uint64_t first_seed_with_mixed_rounds = 53'000'000;
+constexpr std::uint64_t first_seed_with_leaders = 54'000'000;
 
 Action make(const std::string& verb, const std::string& object, std::map<std::string, std::string> values = {}) {
   return {verb, object, std::move(values)};
@@ -245,6 +246,32 @@ void mix_rounds(Plan& plan) {
   }
 }
 
+// The first member says which round it is, and leaves after one call or a few; it may come back. Some members are
+// stopped as they meet.
+void let_first_lead(Plan& plan, Random& random) {
+  std::vector<std::string> members;
+  for (Role& role : plan.roles) {
+    for (Action& action : role.script) {
+      if (action.verb == "sum") {
+        action.values["lead"] = "1";
+        if (members.empty()) {
+          action.values["rounds"] = number(random.between(1, 3));
+        }
+        members.push_back(role.name());
+      }
+    }
+  }
+  for (auto stops = random.below(4); stops > 0; --stops) {
+    const auto& whom = members[random.below(members.size())];
+    plan.faults.push_back({static_cast<double>(random.below(300)) / 1e3,
+                           make("stop", whom, {{"s", milliseconds(random.between(10, 2000))},
+                                               {"after", number(random.between(1, 300))}})});
+  }
+  if (random.chance(0.7)) {
+    plan.faults.push_back({static_cast<double>(random.below(3000)) / 1e3, make("start", members[0], {{"left", "1"}})});
+  }
+}
+
 // Requesters, couplers and groups of workers. They run beside the other programs of a world.
 void add_tasks(Plan& plan, Random& random) {
   const auto node = [&] { return static_cast<int>(random.below(2)); };
@@ -363,13 +390,16 @@ Plan Plan::generate(std::uint64_t seed) {
   if (kind == 0 || kind == 3) {
     add_talk(plan, random);
   }
-  if (Random sums(seed ^ 0x50350U); plan.job.programs.empty() && sums.chance(0.12)) {
+  if (Random sums(seed ^ 0x50350U); plan.job.programs.empty() && sums.chance(seed < first_seed_with_leaders ? 0.12 : 0.3)) {
     add_sums(plan, sums);
     if (seed >= first_seed_with_returns) {
       let_some_return(plan, sums);
     }
     if (seed >= first_seed_with_mixed_rounds && sums.chance(0.7)) {
       mix_rounds(plan);
+    }
+    if (seed >= first_seed_with_leaders && sums.chance(0.5)) {
+      let_first_lead(plan, sums);
     }
   }
   if (Random tasks(seed ^ 0x7a5c5U); seed >= first_seed_with_tasks && plan.job.programs.empty() && tasks.chance(0.12)) {

@@ -31,8 +31,8 @@ struct Role {
 };
 
 // A fault and its time in seconds: kill, start or stop of a role, "hub" or "relay@NODE"; cut, heal or reset of "A-B",
-// two nodes; wall of "A-B": from then on, nobody on A can connect to B. A kill with after=N happens when that process
-// makes its N-th call of the kernel after that time. A start with left=1 also starts one that has left.
+// two nodes; wall of "A-B": from then on, nobody on A can connect to B. A kill or stop with after=N happens when that
+// process makes its N-th call of the kernel after that time. A start with left=1 also starts one that has left.
 struct Fault {
   double time_s = 0;
   Action what;

@@ -42,6 +42,7 @@ class Stage {
   [[nodiscard]] Process* find(const std::string& name);
   void carry_out(const Fault& fault);
   void kill(const Action& what);
+  static void harm(Process& process, const Action& what, const std::function<void()>& how);
   [[nodiscard]] bool all_ended() const;
   void look_at_end(Kernel::End end);
 
@@ -211,10 +212,16 @@ void Stage::kill(const Action& what) {
     return;
   }
   outcome_.history.harms.push_back({"kill", what.object, kernel_.now(), kernel_.now()});
+  harm(*process, what, [this, process] { kernel_.kill(*process); });
+}
+
+// Does it now, or when the process makes that call.
+void Stage::harm(Process& process, const Action& what, const std::function<void()>& how) {
   if (const auto after = what.whole("after", 0); after > 0) {
-    process->dies_at = process->steps + static_cast<std::uint64_t>(after);
+    process.harmed_at = process.steps + static_cast<std::uint64_t>(after);
+    process.harm = how;
   } else {
-    kernel_.kill(*process);
+    how();
   }
 }
 
@@ -244,9 +251,11 @@ void Stage::carry_out(const Fault& fault) {
     }
   } else if (what.verb == "stop") {
     if (Process* const process = find(what.object); process != nullptr && !process->dead) {
-      const auto until = kernel_.now() + static_cast<Nanoseconds>(what.real("s", 1) * 1e9);
-      kernel_.stop(*process, until);
-      harms.push_back({"stop", what.object, kernel_.now(), until});
+      harm(*process, what, [this, process, what] {
+        const auto until = kernel_.now() + static_cast<Nanoseconds>(what.real("s", 1) * 1e9);
+        kernel_.stop(*process, until);
+        outcome_.history.harms.push_back({"stop", what.object, kernel_.now(), until});
+      });
     }
   } else {
     const int one = std::atoi(what.object.c_str());

@@ -234,8 +234,12 @@ void Kernel::step(Nanoseconds cost_ns, Effect effect, const char* call) {
   if (now_ >= print_from_) [[unlikely]] {
     std::printf("%14.9f %-12s %s\n", static_cast<double>(now_ - start_of_time) / 1e9, mine.name.c_str(), call);
   }
-  if (++mine.steps >= mine.dies_at) {
-    kill(mine);
+  if (++mine.steps >= mine.harmed_at) {
+    mine.harmed_at = UINT64_MAX;
+    mine.harm();
+    if (mine.stopped_until > now_) {
+      yield();
+    }
   }
   if (random_.chance(switching_) || (!actions_.empty() && actions_.top().time <= now_)) {
     yield();
