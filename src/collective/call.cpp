@@ -49,6 +49,14 @@ Surroundings KnownGroup::surroundings(message::Courier& courier, const Operation
 
 // ---- calls ----
 
+Status in_call(const Status& why, std::uint64_t number, const message::Group& group, std::string_view call) noexcept {
+  try {
+    return why.within(fmt::format("call {} of group '{}' ({})", number, group.name(), call));
+  } catch (const std::bad_alloc&) {
+    return why;
+  }
+}
+
 void Call::keep_counts(std::int32_t size) {
   const std::uint64_t** const given[] = {&arguments.input_counts, &arguments.input_offsets, &arguments.output_counts,
                                          &arguments.output_offsets};

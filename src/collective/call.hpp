@@ -26,6 +26,8 @@ enum class CallStage : std::uint8_t {
   lingering,  // it has failed, and messages with memory of the library are still under way
 };
 
+// How long a call that has failed waits for a message that is being copied.
+inline constexpr std::uint64_t max_ending_ns = 3'000'000'000;
 // Members of larger groups are told of a failure only if they wait for a message.
 inline constexpr std::int32_t max_told = 256;
 
@@ -53,6 +55,9 @@ struct KnownGroup {
   [[nodiscard]] Surroundings surroundings(message::Courier& courier, const Operations& operations,
                                           std::uint64_t number) noexcept;
 };
+
+// Returns the error with the name of its call before it, or without that if there is no memory.
+Status in_call(const Status& why, std::uint64_t number, const message::Group& group, std::string_view call) noexcept;
 
 struct Call {
   CallStage stage = CallStage::idle;
