@@ -90,7 +90,7 @@ class Collectives final : public engine::Source {
   // Makes a call of the last group again that was made before, and is short. Returns nothing if that is not so, or if
   // anything is to be looked at first; the call was then not counted.
   std::optional<Status> run_short(const message::Group& group, const Arguments& given);
-  Status finish_short(const ShortCall& one, std::uint64_t number, const Arguments& arguments,
+  Status finish_short(KnownGroup& known, const ShortCall& one, std::uint64_t number, const Arguments& arguments,
                       const Surroundings& around, Progress& progress);
   Status run_steps(Call& call);
   bool step(Call& call) noexcept;
@@ -109,7 +109,7 @@ class Collectives final : public engine::Source {
   KnownGroup* last_ = nullptr;       // that of the last call
   ShortRun short_run_;
   std::uint64_t looked_ticks_ = 0;  // when a call began last
-  bool busy_ = false;               // a poll or a step is being made
+  int busy_ = 0;                    // how many threads make a poll, a step or a call
 };
 
 }  // namespace couplet::collective

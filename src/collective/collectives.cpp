@@ -33,18 +33,29 @@ wire::CollectiveHead head_of(const Arguments& arguments, const Operations& opera
   return head;
 }
 
-// Does the work while nothing that is polled takes notices, or goes on with a call. Returns memory if there was none.
+// While it lives, nothing that is polled takes notices, or goes on with a call. It counts, since a thread that waits
+// for the hub passes its turn: others may begin and end meanwhile.
+class Busy {
+ public:
+  explicit Busy(int& count) noexcept : count_(count) { ++count_; }
+  ~Busy() { --count_; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  int& count_;
+};
+
+// Does the work undisturbed. Returns memory if there was none.
 template <typename Work>
-Status undisturbed(bool& busy, const Work& work) noexcept {
-  const bool was_busy = std::exchange(busy, true);
-  Status done;
+Status undisturbed(int& busy, const Work& work) noexcept {
+  const Busy undisturbed(busy);
   try {
     work();
   } catch (const std::bad_alloc&) {
-    done = Code::memory;
+    return Code::memory;
   }
-  busy = was_busy;
-  return done;
+  return {};
 }
 
 }  // namespace
@@ -61,7 +72,7 @@ Collectives::~Collectives() {
 
 void Collectives::shut() noexcept {
   const Status why = engine::error_of(engine::Ending::left);
-  busy_ = true;
+  ++busy_;
   for (Call* const call : calls_.active()) {
     if (!call->open()) continue;
     const std::int32_t own = call->known->session.group().rank();
@@ -88,14 +99,14 @@ KnownGroup& Collectives::known_of(message::Group& group) {
   if (found == known_.end()) {
     auto made = std::make_unique<KnownGroup>(courier_, group, facts_, next_creation_);  // it polls this object
     found = known_.emplace(group.hash(), std::move(made)).first;
-    courier_.messenger().groups().gather_uncounted(group);
   }
-  last_ = found->second.get();
-  if (group.uncounted_calls > 0) take_notices(*last_);  // the calls count in the creation in which the others are
+  KnownGroup& known = *found->second;
+  courier_.messenger().groups().gather_uncounted(group);
+  if (group.uncounted_calls > 0) take_notices(known);  // the calls count in the creation in which the others are
   for (; group.uncounted_calls > 0; --group.uncounted_calls) {
-    static_cast<void>(turn_away(*last_, last_->session.begin_call(), "a call", Code::memory));
+    static_cast<void>(turn_away(known, known.session.begin_call(), "a call", Code::memory));
   }
-  return *last_;
+  return known;
 }
 
 Status Collectives::admit(KnownGroup& known, const Arguments& arguments) {
@@ -134,15 +145,18 @@ Status Collectives::make_next(message::Group& group, std::string_view call, cons
     return fail(Code::state, "{}: this process is no member of group '{}', which has {}", call, group.name(),
                 counted(group.size(), "member"));
   }
-  if (!undisturbed(busy_, [&] { known_of(group); }).ok()) {
+  KnownGroup* found = nullptr;
+  if (!undisturbed(busy_, [&] { found = &known_of(group); }).ok()) {
     ++group.uncounted_calls;
     return Code::memory;
   }
-  KnownGroup& known = *last_;
+  KnownGroup& known = *found;
+  last_ = found;
   // A member that has left may be back. This takes notices, so the call must not have been counted yet.
   if (!known.session.losses().none(courier_)) looked_ticks_ = 0;
   look_after_absence(engine_, looked_ticks_);
   Status why = undisturbed(busy_, [&] { take_notices(known); });
+  const Busy busy(busy_);  // to tell others may take a question to the hub
   const std::uint64_t number = known.session.begin_call();
   try {
     Session::EarlyFailure early = known.session.failure_of(number);
@@ -211,9 +225,11 @@ Status Collectives::start(message::Group& group, const Arguments& arguments, mes
 }
 
 std::optional<Status> Collectives::run_short(const message::Group& group, const Arguments& given) {
-  if (last_ == nullptr || last_->session.group().hash() != group.hash() || !calls_.active().empty() || busy_) return {};
-  Session& session = last_->session;
-  const ShortCall* const one = last_->short_calls.find(given);
+  if (last_ == nullptr || last_->session.group().hash() != group.hash()) return {};
+  if (!calls_.active().empty() || busy_ != 0) return {};
+  KnownGroup& known = *last_;
+  Session& session = known.session;
+  const ShortCall* const one = known.short_calls.find(given);
   if (one == nullptr || !check_memory(given, group.rank(), group.size()).ok()) return {};
   look_after_absence(engine_, looked_ticks_);
   if (!session.is_undisturbed()) return {};
@@ -221,29 +237,29 @@ std::optional<Status> Collectives::run_short(const message::Group& group, const 
   const wire::ShortHead head{.signature = one->signature,
                              .previous = session.past().signature_before(number) & wire::max_short_previous,
                              .big_endian = wire::own_big_endian};
-  const Surroundings around = last_->surroundings(courier_, operations_, number);
+  const Surroundings around = known.surroundings(courier_, operations_, number);
   try {
-    busy_ = true;  // a notice that comes now is taken afterwards
-    Progress progress = short_run_.run(given, head, *one->schedule, around);
-    busy_ = false;
+    Progress progress = [&] {
+      const Busy busy(busy_);  // a notice that comes now is taken afterwards
+      return short_run_.run(given, head, *one->schedule, around);
+    }();
     if (progress.done < one->schedule->steps.size() || session.has_notice()) [[unlikely]] {
-      return finish_short(*one, number, given, around, progress);
+      return finish_short(known, *one, number, given, around, progress);
     }
   } catch (const std::bad_alloc&) {
-    busy_ = false;
-    return turn_away(*last_, number, name_of(given), Code::memory);
+    return turn_away(known, number, name_of(given), Code::memory);
   }
   session.past().end(number, one->head, one->signature);
   return Status();
 }
 
 // Makes a Call of what run_short() has left.
-Status Collectives::finish_short(const ShortCall& one, std::uint64_t number, const Arguments& arguments,
-                                 const Surroundings& around, Progress& progress) {
+Status Collectives::finish_short(KnownGroup& known, const ShortCall& one, std::uint64_t number,
+                                 const Arguments& arguments, const Surroundings& around, Progress& progress) {
   const std::shared_ptr<const Schedule> schedule = one.schedule;
   Call* entered = nullptr;
   try {
-    entered = &enter(*last_, number, arguments, nullptr);
+    entered = &enter(known, number, arguments, nullptr);
     entered->execution.begin(arguments, entered->head, *schedule, around);
   } catch (const std::bad_alloc&) {
     if (progress.request != nullptr) courier_.abandon(progress.request, std::move(progress.incoming));
@@ -316,16 +332,14 @@ Status Collectives::run_steps(Call& call) {
 // ---- progress ----
 
 bool Collectives::step(Call& call) noexcept {
-  if (busy_) return false;
-  busy_ = true;
-  bool moved = true;
+  if (busy_ != 0) return false;
+  const Busy busy(busy_);
   try {
-    moved = go_on(call);
+    return go_on(call);
   } catch (const std::bad_alloc&) {
     if (call.open()) revoke(call, Code::memory, true);
   }
-  busy_ = false;
-  return moved;
+  return true;
 }
 
 bool Collectives::go_on(Call& call) {
@@ -373,7 +387,7 @@ bool Collectives::go_on(Call& call) {
 }
 
 int Collectives::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
-  if (busy_) return 0;
+  if (busy_ != 0) return 0;
   int moved = 0;
   for (const auto& [hash, known] : known_) {
     if (!known->session.has_notice()) continue;
@@ -395,7 +409,7 @@ bool Collectives::ready() const {
 }
 
 void Collectives::tick(std::uint64_t now_ns) {
-  if (busy_) return;
+  if (busy_ != 0) return;
   for (const auto& [hash, known] : known_) known->session.mailbox().look();
   for (std::size_t index = 0; index < calls_.active().size(); ++index) {
     Call& call = *calls_.active()[index];
@@ -483,20 +497,21 @@ Status Collectives::release(message::Group& group) {
   if (group.uncounted_calls > 0) COUPLET_TRY(undisturbed(busy_, [&] { known_of(group); }));  // tells the others
   const auto found = known_.find(group.hash());
   if (found == known_.end() || courier_.messenger().groups().count_like(group) > 1) return {};
+  KnownGroup& known = *found->second;
   look_after_absence(engine_, looked_ticks_);  // what failed at others decides which creation is the next one
-  COUPLET_TRY(undisturbed(busy_, [&] { take_notices(*found->second); }));
+  COUPLET_TRY(undisturbed(busy_, [&] { take_notices(known); }));
   calls_.tidy();
   for (const Call* const call : calls_.active()) {
-    if (call->known == found->second.get()) {
+    if (call->known == &known) {
       return fail(Code::state, "group '{}' has a collective call that has not ended", group.name());
     }
   }
-  found->second->cached.clear();
-  found->second->short_calls.clear();
-  Session& session = found->second->session;
+  known.cached.clear();
+  known.short_calls.clear();
+  Session& session = known.session;
   next_creation_ = std::max(next_creation_, session.next_creation());
   last_ = nullptr;
-  if (!session.start_again() && session.mailbox().is_idle()) known_.erase(found);
+  if (!session.start_again() && session.mailbox().is_idle()) known_.erase(group.hash());
   return {};
 }
 

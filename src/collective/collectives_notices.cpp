@@ -21,9 +21,9 @@ bool Collectives::take_notices(KnownGroup& known) {
       for (Call* const call : calls_.active()) call->moved_ns = call->known == &known ? 0 : call->moved_ns;
     }
     if (!news.revoked) continue;
-    for (Call* const call : calls_.active()) {
-      if (call->known == &known && call->number == *news.revoked && call->open())
-        revoke(*call, news.why, !news.is_told);
+    for (std::size_t index = 0; index < calls_.active().size(); ++index) {  // another thread may begin one meanwhile
+      Call& call = *calls_.active()[index];
+      if (call.known == &known && call.number == *news.revoked && call.open()) revoke(call, news.why, !news.is_told);
     }
   }
   return any;

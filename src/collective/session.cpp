@@ -37,9 +37,9 @@ Session::EarlyFailure Session::failure_of(std::uint64_t call) {
   if (failures_.empty()) return {};
   const auto found = failures_.find({meeting_.creation(), call});
   if (found == failures_.end()) return {};
-  note_cause(*this, call, found->second.cause, found->second.why);
   EarlyFailure failure = std::move(found->second);
   failures_.erase(failures_.begin(), std::next(found));
+  note_cause(*this, call, failure.cause, failure.why);
   return failure;
 }
 
@@ -97,9 +97,11 @@ void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source,
   const std::uint64_t open = past_.first_open(notice.call, next_call_);
   // The others make the next call, too, and learn from this member why it fails.
   Status next = why.within(fmt::format("call {} had ended here before it failed", notice.call));
-  if (open == next_call_) failures_.try_emplace({notice.creation, next_call_}, EarlyFailure{next});
+  decltype(failures_) next_failure;
+  if (open == next_call_) next_failure.try_emplace({notice.creation, next_call_}, EarlyFailure{next});
   past_.set_cause(open, cause);
   note_cause(*this, notice.call, cause, why);
+  failures_.merge(next_failure);
   past_.fail(notice.call, why);
   tell(notice.call, why, neighbors);  // the source may not reach them
   if (open == next_call_) return;

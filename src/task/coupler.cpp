@@ -86,15 +86,8 @@ Status Coupler::find_members(const std::string& couplers) {
     if (!is_gone || environment.is_lost(rank)) {
       requesters_.add(rank);
     }
-    if (is_gone) {
+    if (is_gone || mailbox_.is_cut_off(rank)) {
       requesters_.lost(rank, fail(Code::peer_lost, "{} is lost", environment.peer_name(rank)));
-    }
-  }
-  for (const channel::PeerId rank : worker_ranks_.all) {
-    if (!mailbox_.is_gone(rank)) {
-      worker_ranks_.awaited.insert(rank);
-    } else if (environment.is_lost(rank)) {
-      worker_ranks_.lost.insert(rank);
     }
   }
   return {};

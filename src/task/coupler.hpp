@@ -88,10 +88,12 @@ class Coupler final : public Listener {
   };
   struct WorkerRanks {
     std::set<channel::PeerId> all;
-    std::set<channel::PeerId> awaited;  // live, and are in no group
-    std::set<channel::PeerId> lost;     // are in no group, and may be started again
+    std::map<channel::PeerId, std::uint64_t> greeted;  // the life after the newest one that a hello has named
 
-    void look_for_returned(const Environment& environment);
+    // Is there a rank that lives, and that no hello of this life has named?
+    [[nodiscard]] bool any_awaited(Mailbox& mailbox) const;
+    // Is there a rank that was lost, is in none of the groups, and may be started again?
+    [[nodiscard]] bool any_lost(const Environment& environment, const std::vector<WorkerGroup>& groups) const;
   };
   // The tasks that have not ended, by id.
   struct Entries : std::map<std::uint64_t, Entry> {
@@ -138,7 +140,6 @@ class Coupler final : public Listener {
   void greeted(channel::PeerId source, const wire::TaskMessage& message);
   void finished_work(channel::PeerId source, const wire::TaskMessage& message);
   void left(channel::PeerId source);
-  void end(WorkerGroup& group, const Status& why, bool may_retry);
   void give_back(WorkerGroup& group, const Status& why, bool may_retry);
 
   Status find_workers(std::int32_t worker);

@@ -77,10 +77,6 @@ void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
 
 // Returns ok if workers with that id are there, or may still come.
 Status Coupler::find_workers(std::int32_t worker) {
-  worker_ranks_.look_for_returned(mailbox_.environment());
-  if (!worker_ranks_.awaited.empty()) {  // not all have said hello
-    return {};
-  }
   std::set<std::int32_t> known;
   bool was_there = false;
   for (const WorkerGroup& group : groups_) {
@@ -91,11 +87,14 @@ Status Coupler::find_workers(std::int32_t worker) {
     was_there = was_there || meant;
     known.insert(group.worker);
   }
+  if (worker_ranks_.any_awaited(mailbox_)) {
+    return {};
+  }
   const std::string with_id = worker == any_worker ? std::string() : fmt::format(" with id {}", worker);
   if (was_there) {
     return fail(Code::peer_lost, "tasks '{}': no group of workers{} is left", name_, with_id);
   }
-  if (!worker_ranks_.lost.empty()) {
+  if (worker_ranks_.any_lost(mailbox_.environment(), groups_)) {
     return fail(Code::peer_lost, "tasks '{}': no group of workers{} is there; ranks are lost that may have been in one",
                 name_, with_id);
   }
@@ -199,7 +198,8 @@ void Coupler::pump() {
     group->ended = false;
     const Status sent = mailbox_.send(group->leader, work);
     if (!sent.ok() && mailbox_.is_gone(group->leader)) {
-      end(*group, sent, true);
+      give_back(*group, sent, true);
+      group->gone = true;
       reject_hopeless();
     } else if (!sent.ok()) {  // it lives, and can be given another task
       group->task.reset();
@@ -216,9 +216,10 @@ void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
   group.leader = source;
   for (const std::int64_t rank : message.numbers) {
     const auto peer = static_cast<channel::PeerId>(rank);  // the low 32 bits
-    group.ranks.emplace(peer, static_cast<std::uint64_t>(rank) >> hello_life_shift);
-    worker_ranks_.awaited.erase(peer);
-    worker_ranks_.lost.erase(peer);
+    const std::uint64_t life = static_cast<std::uint64_t>(rank) >> hello_life_shift;
+    group.ranks.emplace(peer, life);
+    std::uint64_t& greeted = worker_ranks_.greeted[peer];
+    greeted = std::max(greeted, life + 1);
   }
   // The hello may have been kept until this coupler opened the tasks. Or it is newer than what is known of its sender.
   group.gone = mailbox_.is_gone(source) && life_of(message) <= mailbox_.environment().incarnation(source);
@@ -260,51 +261,43 @@ void Coupler::finished_work(channel::PeerId source, const TaskMessage& message) 
 void Coupler::left(channel::PeerId source) {
   for (WorkerGroup& group : groups_) {
     if (group.leader == source && !group.gone) {
-      end(group, fail(Code::peer_lost, "{} has closed", mailbox_.environment().peer_name(source)), true);
+      give_back(group, fail(Code::peer_lost, "{} has closed", mailbox_.environment().peer_name(source)), true);
+      group.gone = true;
     }
   }
 }
 
-// A rank that the group had lost is in no group from now on.
-void Coupler::end(WorkerGroup& group, const Status& why, bool may_retry) {
-  group.gone = true;
-  for (const auto& [rank, life] : group.ranks) {
-    if (mailbox_.environment().is_lost(rank)) {
-      worker_ranks_.lost.insert(rank);
-    } else if (mailbox_.environment().incarnation(rank) > life && !mailbox_.is_gone(rank)) {
-      worker_ranks_.awaited.insert(rank);
-    }
-  }
-  give_back(group, why, may_retry);
-}
-
+// If there is no memory, the group still has the task.
 void Coupler::give_back(WorkerGroup& group, const Status& why, bool may_retry) {
   if (!group.task) {
     return;
   }
   const std::uint64_t id = *group.task;
-  group.task.reset();
   const auto entry = entries_.find(id);
-  if (entry == entries_.end()) {
-    return;
-  }
-  if (!may_retry) {
+  if (entry != entries_.end() && may_retry) {
+    queues_[entry->second.message.worker].push_front(id);
+    entry->second.stage = Stage::waiting;
+  } else {
     finish(id, fail(Code::peer_lost, "tasks '{}': the worker group that had the task in hand is gone: {}", name_,
                     why.text()));
-    return;
   }
-  entry->second.stage = Stage::waiting;
-  queues_[entry->second.message.worker].push_front(id);
+  group.task.reset();
 }
 
-// A worker that was started again, and that this process has no connection to, is not reported.
-void Coupler::WorkerRanks::look_for_returned(const Environment& environment) {
-  for (const channel::PeerId rank : std::set(lost)) {
-    if (!environment.is_lost(rank)) {
-      lost.erase(rank);
-      awaited.insert(rank);
-    }
-  }
+bool Coupler::WorkerRanks::any_awaited(Mailbox& mailbox) const {
+  return std::any_of(all.begin(), all.end(), [&](channel::PeerId rank) {
+    const auto named = greeted.find(rank);
+    return !mailbox.is_gone(rank) && !mailbox.is_cut_off(rank) &&
+           (named == greeted.end() || mailbox.environment().incarnation(rank) >= named->second);
+  });
+}
+
+bool Coupler::WorkerRanks::any_lost(const Environment& environment, const std::vector<WorkerGroup>& groups) const {
+  return std::any_of(all.begin(), all.end(), [&](channel::PeerId rank) {
+    return environment.is_lost(rank) && std::none_of(groups.begin(), groups.end(), [rank](const WorkerGroup& group) {
+             return !group.gone && group.ranks.contains(rank);
+           });
+  });
 }
 
 // Rejects the tasks that wait for workers which will never come.
@@ -356,7 +349,6 @@ void Coupler::lost(channel::PeerId peer, const Status& why) {
     requesters_.lost(peer, why);
   }
   std::erase_if(parked_, [&](const auto& one) { return one.first == peer; });
-  bool in_group = false;
   for (WorkerGroup& group : groups_) {
     const auto rank = group.ranks.find(peer);
     if (group.gone || rank == group.ranks.end()) {
@@ -366,22 +358,10 @@ void Coupler::lost(channel::PeerId peer, const Status& why) {
     const bool lives =
         !mailbox_.is_cut_off(peer) && mailbox_.environment().alive(peer, static_cast<std::uint16_t>(rank->second)).ok();
     if (lives || rank->second > mailbox_.environment().incarnation(peer)) {
-      in_group = true;
       continue;
     }
-    const bool may_retry = options_.on_lost == OnLost::retry;
-    if (group.leader == peer) {
-      end(group, why, may_retry);
-    } else {
-      in_group = true;
-      give_back(group, why, may_retry);
-    }
-  }
-  if (mailbox_.is_gone(peer) || mailbox_.is_cut_off(peer)) {
-    worker_ranks_.awaited.erase(peer);
-  }
-  if (!in_group && worker_ranks_.all.contains(peer) && mailbox_.environment().is_lost(peer)) {
-    worker_ranks_.lost.insert(peer);
+    give_back(group, why, options_.on_lost == OnLost::retry);
+    group.gone = group.leader == peer;
   }
   reject_hopeless();
   pump();

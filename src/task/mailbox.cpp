@@ -22,17 +22,16 @@ bool begins(wire::TaskMessageKind kind) noexcept {
          kind == TaskMessageKind::goodbye || kind == TaskMessageKind::ask;
 }
 
-// While it lives, a poll does nothing.
+// While it lives, a poll does nothing. It counts, since a thread that waits for the hub passes its turn.
 class Quiet {
  public:
-  explicit Quiet(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
-  ~Quiet() { flag_ = before_; }
+  explicit Quiet(int& count) noexcept : count_(count) { ++count_; }
+  ~Quiet() { --count_; }
   Quiet(const Quiet&) = delete;
   Quiet& operator=(const Quiet&) = delete;
 
  private:
-  bool& flag_;
-  bool before_;
+  int& count_;
 };
 
 // Does the message say something of its sender, which has to be known even if there is no room for requests?
@@ -70,14 +69,13 @@ Mailbox::~Mailbox() {
   environment_.engine().remove(*this);
 }
 
-// Is every receive matched, and is there room for what the next one gets?
-bool Mailbox::may_receive() const noexcept {
+bool Mailbox::Arrivals::has_room() const noexcept {
   std::uint64_t bytes = 0;
-  for (const auto& each : arriving_) {
+  for (const auto& each : *this) {
     if (!each->is_matched()) return false;
     bytes += each->request->result.bytes;
   }
-  return bytes <= largest_arriving_bytes && arriving_.size() < most_arriving;
+  return bytes <= largest_arriving_bytes && size() < most_arriving;
 }
 
 void Mailbox::receive() {
@@ -102,14 +100,14 @@ std::size_t Mailbox::Arrivals::first_complete() const noexcept {
 }
 
 bool Mailbox::ready() const {
-  const bool can_go_on = arriving_.first_complete() < arriving_.size() || (!arriving_.empty() && may_receive());
-  return !is_quiet_ && (can_go_on || !news_.empty() || looks_wanted_ > 0);
+  const bool can_go_on = arriving_.first_complete() < arriving_.size() || (!arriving_.empty() && arriving_.has_room());
+  return quiet_ == 0 && (can_go_on || !due_.empty() || looks_wanted_ > 0);
 }
 
 // The answer may have to come from the hub. While this process waits for it, the mailbox is polled, too. That poll does
 // nothing, since the listeners are in the middle of their own calls.
 bool Mailbox::is_gone(channel::PeerId peer) {
-  const Quiet quiet(is_quiet_);
+  const Quiet quiet(quiet_);
   return environment_.gone(peer);
 }
 
@@ -118,7 +116,7 @@ Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
     deliver(target, message);
     return {};
   }
-  const Quiet quiet(is_quiet_);
+  const Quiet quiet(quiet_);
   if (environment_.gone(target)) {
     return fail(Code::peer_lost, "{} is gone", environment_.peer_name(target));
   }
@@ -287,18 +285,13 @@ void Mailbox::look_for_failed_connections() {
   }
 }
 
-void Mailbox::tell_news() {
-  while (!news_.empty()) {
-    const News news = std::move(news_.front());
-    news_.pop_front();
-    tell([&](Listener& listener) {
-      if (news.loss) {
-        listener.lost(news.peer, *news.loss);
-      } else {
-        listener.returned(news.peer);
-      }
-    });
-  }
+// What a poll would have handled before the loss is handled before it, also if polls do nothing now.
+void Mailbox::lost(channel::PeerId peer, Status why) {
+  breaks_.cut_off.erase(peer);
+  breaks_.gone.insert(peer);
+  withdrawals.lost(peer);
+  while (quiet_ > 0 && fetch()) continue;
+  due_.push_back(News{peer, std::move(why)});
 }
 
 void Mailbox::tell_looked() {
@@ -312,13 +305,13 @@ void Mailbox::tell_looked() {
   }
 }
 
-// Takes a message that has come, or could not come. If there is no memory for it, its sender would wait for ever.
-void Mailbox::take(std::int32_t sender, std::uint64_t bytes, const Status& came, std::string_view image) {
-  const auto source = static_cast<channel::PeerId>(sender);
-  Status status = came;
+// If there is no memory for the message, its sender would wait for ever.
+void Mailbox::take(const Arrived& arrived) {
+  const auto source = static_cast<channel::PeerId>(arrived.sender);
+  Status status = arrived.status;
   try {
     if (status.ok()) {
-      auto message = wire::decode_task_message(image);
+      auto message = wire::decode_task_message(arrived.letter->image);
       if (!message) {
         return lose(source, fail(Code::protocol, "{} has sent a task message that cannot be decoded: {}",
                                  environment_.peer_name(source), message.status().text()));
@@ -332,41 +325,71 @@ void Mailbox::take(std::int32_t sender, std::uint64_t bytes, const Status& came,
   }
   if (status.code() == Code::memory || status.code() == Code::limit) {
     auto& messenger = environment_.messenger();
-    messenger.give_up_peer(messenger.groups().universe(), sender,
-                           fail(status.code(), "there is no memory for a task message of {} bytes", bytes));
+    messenger.give_up_peer(messenger.groups().universe(), arrived.sender,
+                           fail(status.code(), "there is no memory for a task message of {} bytes", arrived.bytes));
+  }
+}
+
+// Moves the next message that is complete to what is due. Returns false if there is none.
+bool Mailbox::fetch() {
+  std::size_t place = 0;
+  do {
+    if (arriving_.has_room()) {
+      receive();
+    }
+    place = arriving_.first_complete();
+  } while (place == arriving_.size() && arriving_.has_room());
+  if (place == arriving_.size()) {
+    return false;
+  }
+  due_.emplace_back(Arrived());  // what needs memory comes first
+  Arrived next{.letter = std::move(arriving_[place])};
+  arriving_.erase(arriving_.begin() + static_cast<std::ptrdiff_t>(place));
+  const bool was_matched = next.letter->is_matched();
+  next.sender = next.letter->request->result.source;
+  next.bytes = next.letter->request->result.bytes;
+  next.status = environment_.messenger().wait(&next.letter->request, 0, nullptr);
+  if (!next.status.ok() && !was_matched) {
+    due_.pop_back();
+    return false;  // no sender is left: the membership reports which, and the next poll asks again
+  }
+  due_.back() = std::move(next);
+  if (arriving_.has_room()) {
+    receive();
+  }
+  return true;
+}
+
+// Handles what is due first. News for which there is no memory stays due.
+void Mailbox::handle_next() {
+  auto next = std::move(due_.front());
+  due_.pop_front();
+  if (const auto* const arrived = std::get_if<Arrived>(&next); arrived != nullptr) {
+    return take(*arrived);
+  }
+  try {
+    const News& news = std::get<News>(next);
+    tell([&](Listener& listener) {
+      if (news.loss) {
+        listener.lost(news.peer, *news.loss);
+      } else {
+        listener.returned(news.peer);
+      }
+    });
+  } catch (const std::bad_alloc&) {
+    due_.push_front(std::move(next));
+    throw;
   }
 }
 
 int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
-  if (is_quiet_) {
+  if (quiet_ > 0) {
     return 0;
   }
-  tell_news();
   int work = 0;
-  while (work < budget) {
-    if (may_receive()) {
-      receive();
-    }
-    tell_news();  // before what a later life of that peer has sent
-    const std::size_t place = arriving_.first_complete();
-    if (place == arriving_.size()) {
-      if (may_receive()) continue;
-      break;
-    }
-    const std::unique_ptr<Arriving> complete = std::move(arriving_[place]);
-    arriving_.erase(arriving_.begin() + static_cast<std::ptrdiff_t>(place));
-    const bool was_matched = complete->is_matched();
-    const std::int32_t sender = complete->request->result.source;
-    const std::uint64_t bytes = complete->request->result.bytes;
-    const Status status = environment_.messenger().wait(&complete->request, 0, nullptr);
-    if (!status.ok() && !was_matched) {
-      break;  // no sender is left: the membership reports which, and the next poll asks again
-    }
-    if (may_receive()) {
-      receive();
-    }
+  while (!due_.empty() || (work < budget && fetch())) {
+    handle_next();
     ++work;
-    take(sender, bytes, status, complete->image);
   }
   if (looks_wanted_ > 0) {
     tell_looked();

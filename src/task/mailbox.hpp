@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "task/environment.hpp"
@@ -92,19 +93,14 @@ class Mailbox final : public engine::Source {
   // started again, so that a late answer is not taken for another one. Numbers of one process grow. What a process says
   // of itself (hello, goodbye, closed) has one, too, so that it is not taken for what its next life says.
   [[nodiscard]] std::uint64_t next_number() noexcept { return next_number_++; }
-  // Called by the membership when a rank has left or is lost. The next poll reports it.
-  void lost(channel::PeerId peer, Status why) {
-    breaks_.cut_off.erase(peer);
-    breaks_.gone.insert(peer);
-    withdrawals.lost(peer);
-    news_.push_back({peer, std::move(why)});
-  }
+  // Called by the membership when a rank has left or is lost. A poll reports it after what had come before.
+  void lost(channel::PeerId peer, Status why);
   // Called by the membership when a rank that was lost, or had left, is there again. The next poll reports it.
   void returned(channel::PeerId peer) {
     breaks_.cut_off.erase(peer);
     breaks_.gone.erase(peer);
     withdrawals.lost(peer);
-    news_.push_back({peer, std::nullopt});
+    due_.push_back(News{peer, std::nullopt});
   }
   // Returns true if nothing comes from that rank to this process, although it lives.
   [[nodiscard]] bool is_cut_off(channel::PeerId peer) const { return breaks_.cut_off.contains(peer); }
@@ -125,7 +121,7 @@ class Mailbox final : public engine::Source {
     wire::TaskMessage message;
   };
   struct News {
-    channel::PeerId peer;
+    channel::PeerId peer = 0;
     std::optional<Status> loss;  // none: it is there again
   };
   struct Arriving {
@@ -133,16 +129,25 @@ class Mailbox final : public engine::Source {
     std::string image;
     [[nodiscard]] bool is_matched() const noexcept { return request->flow != nullptr; }
   };
+  // A message that has come, or could not come.
+  struct Arrived {
+    std::int32_t sender = 0;
+    std::uint64_t bytes = 0;
+    Status status;
+    std::unique_ptr<Arriving> letter;
+  };
   struct Arrivals : std::vector<std::unique_ptr<Arriving>> {
     // Returns the place of the first message that is complete and follows none of its sender that is still arriving.
     [[nodiscard]] std::size_t first_complete() const noexcept;
+    // Is every receive matched, and is there room for what the next one gets?
+    [[nodiscard]] bool has_room() const noexcept;
   };
-  [[nodiscard]] bool may_receive() const noexcept;
   void receive();
-  void take(std::int32_t sender, std::uint64_t bytes, const Status& came, std::string_view image);
+  bool fetch();
+  void handle_next();
+  void take(const Arrived& arrived);
   template <typename Call>
   void tell(const Call& call);
-  void tell_news();
   void tell_looked();
   void look_for_failed_connections();
   void deliver(channel::PeerId source, wire::TaskMessage message);
@@ -165,9 +170,9 @@ class Mailbox final : public engine::Source {
   } breaks_;
   const std::uint64_t max_kept_bytes_;
   std::uint64_t kept_bytes_ = 0;
-  std::deque<News> news_;  // not reported yet
-  int looks_wanted_ = 0;   // of how many polls the listeners are to be told
-  bool is_quiet_ = false;  // a poll has to do nothing
+  std::deque<std::variant<News, Arrived>> due_;  // not handled yet, in the order in which it came
+  int looks_wanted_ = 0;                         // of how many polls the listeners are to be told
+  int quiet_ = 0;                                // how many threads want that a poll does nothing
   std::uint64_t next_number_;
 };
 

@@ -190,8 +190,9 @@ def request_until_workers_are_back(requester: Guest, number: int) -> None:
     """Until the coupler has heard of the return, which no message of another rank brings, it may refuse the task."""
     until = time.monotonic() + 20
     while time.monotonic() < until:
-        requester.get(submit(number))
-        answer = requester.ask(f"t{number}.wait(20)")
+        answer = requester.ask(submit(number))
+        if answer.startswith("is "):
+            answer = requester.ask(f"t{number}.wait(20)")
         if answer.startswith("is "):
             return
         assert "no group of workers" in answer, answer

@@ -445,10 +445,10 @@ void Actor::sum(const Action& action) {
     call.number = static_cast<std::int64_t>(round);
     std::uint64_t agreed_round = round;
     const bool is_mixed = action.whole("mixed", 0) != 0;
-    const auto status = end(call, agreed ? make_round(*group, members, round, is_mixed, options, call.intact)
-                                : is_led ? couplet_broadcast(group, &agreed_round, 1, COUPLET_UINT64, 0, &options)
-                                         : couplet_allreduce(group, &round, &agreed_round, 1, COUPLET_UINT64,
-                                                             COUPLET_OPERATION_MAX, &options));
+    const auto status = end(call, agreed   ? make_round(*group, members, round, is_mixed, options, call.intact)
+                                  : is_led ? couplet_broadcast(group, &agreed_round, 1, COUPLET_UINT64, 0, &options)
+                                           : couplet_allreduce(group, &round, &agreed_round, 1, COUPLET_UINT64,
+                                                               COUPLET_OPERATION_MAX, &options));
     if (status == COUPLET_OK) {
       round = agreed ? round + 1 : agreed_round;
       done += agreed || is_led ? 1 : 0;

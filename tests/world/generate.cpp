@@ -263,9 +263,10 @@ void let_first_lead(Plan& plan, Random& random) {
   }
   for (auto stops = random.below(4); stops > 0; --stops) {
     const auto& whom = members[random.below(members.size())];
-    plan.faults.push_back({static_cast<double>(random.below(300)) / 1e3,
-                           make("stop", whom, {{"s", milliseconds(random.between(10, 2000))},
-                                               {"after", number(random.between(1, 300))}})});
+    plan.faults.push_back(
+        {static_cast<double>(random.below(300)) / 1e3,
+         make("stop", whom,
+              {{"s", milliseconds(random.between(10, 2000))}, {"after", number(random.between(1, 300))}})});
   }
   if (random.chance(0.7)) {
     plan.faults.push_back({static_cast<double>(random.below(3000)) / 1e3, make("start", members[0], {{"left", "1"}})});
@@ -390,7 +391,8 @@ Plan Plan::generate(std::uint64_t seed) {
   if (kind == 0 || kind == 3) {
     add_talk(plan, random);
   }
-  if (Random sums(seed ^ 0x50350U); plan.job.programs.empty() && sums.chance(seed < first_seed_with_leaders ? 0.12 : 0.3)) {
+  if (Random sums(seed ^ 0x50350U);
+      plan.job.programs.empty() && sums.chance(seed < first_seed_with_leaders ? 0.12 : 0.3)) {
     add_sums(plan, sums);
     if (seed >= first_seed_with_returns) {
       let_some_return(plan, sums);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -33,6 +34,7 @@ class TestEnvironment final : public Environment {
   [[nodiscard]] bool gone(channel::PeerId peer) override {
     if (gone_ != static_cast<int>(peer)) return false;
     if (!engine().is_polling()) engine().look_at_all();
+    if (while_asking_) while_asking_();
     return true;
   }
   [[nodiscard]] bool is_lost(channel::PeerId peer) const override {
@@ -51,6 +53,7 @@ class TestEnvironment final : public Environment {
   int gone_ = -1;
   bool has_left_ = false;  // the one that is gone, in good order
   int restarted_ = -1;
+  std::function<void()> while_asking_;
   std::uint16_t node_ = 0;
 
  private:

@@ -67,7 +67,7 @@ struct Process {
   bool dead = false;
   bool ended = false;  // it has ended by itself; `dead` is set, too
   Nanoseconds stopped_until = 0;
-  Nanoseconds stopped_ns = 0;          // for how long it was stopped in all
+  Nanoseconds stopped_ns = 0;            // for how long it was stopped in all
   std::uint64_t steps = 0;               // calls of the kernel that it has made
   std::uint64_t harmed_at = UINT64_MAX;  // `harm` is done to it when it makes the call of this number
   std::function<void()> harm;
