@@ -104,6 +104,7 @@ class Collectives final : public engine::Source {
   PeerFacts facts_;
   Operations operations_;
   std::unordered_map<std::uint64_t, std::unique_ptr<KnownGroup>> known_;  // by the hash of the group
+  FormerFailures former_failures_;
   CallList calls_;
   std::uint64_t next_creation_ = 1;  // that of the next group which is not known: greater than all that were forgotten
   KnownGroup* last_ = nullptr;       // that of the last call

@@ -506,9 +506,14 @@ Status Collectives::release(message::Group& group) {
       return fail(Code::state, "group '{}' has a collective call that has not ended", group.name());
     }
   }
+  Session& session = known.session;
+  const Status why = session.past().first_failure();
+  if (!why.ok()) {
+    const std::uint64_t creation = session.meeting().creation();
+    COUPLET_TRY(undisturbed(busy_, [&] { former_failures_.note(group.hash(), creation, why); }));
+  }
   known.cached.clear();
   known.short_calls.clear();
-  Session& session = known.session;
   next_creation_ = std::max(next_creation_, session.next_creation());
   last_ = nullptr;
   if (!session.start_again() && session.mailbox().is_idle()) known_.erase(group.hash());

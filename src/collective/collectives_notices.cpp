@@ -33,6 +33,11 @@ bool Collectives::take_notices(KnownGroup& known) {
 // call with the same number, and if the call with this number has failed here.
 void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inquiry, std::int32_t source) {
   Session& session = known.session;
+  if (inquiry.creation < session.meeting().creation()) {  // the failure that ended that creation may not reach it
+    const Status why = former_failures_.find(session.group().hash(), inquiry.creation);
+    if (!why.ok()) session.tell(inquiry.call, why, {source}, &inquiry);
+    return session.meeting().tell_creation(source);
+  }
   if (session.meeting().met() && inquiry.epoch != session.meeting().epoch()) {
     const std::string name = courier_.name(session.group().peer(source));
     if (inquiry.epoch == 0) {  // the epoch is on its way, unless an earlier process of the member has met the others

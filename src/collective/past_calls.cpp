@@ -1,5 +1,6 @@
 #include "collective/past_calls.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -8,6 +9,7 @@ namespace couplet::collective {
 void PastCalls::clear() {
   past_.assign(min_kept, {});
   causes_.clear();
+  first_failure_ = {};
 }
 
 // The oldest call whose place the next one takes has ended, or there are more places.
@@ -41,6 +43,7 @@ void PastCalls::end(std::uint64_t call, const wire::CollectiveHead& head, std::u
 
 void PastCalls::fail(std::uint64_t call, const Status& why) noexcept {
   place(call) = {.call = call, .failed = true, .ended = true, .head = {}, .why = why};
+  if (first_failure_.ok()) first_failure_ = why;
 }
 
 Status PastCalls::failure_in(std::uint64_t call) const noexcept {
@@ -74,6 +77,25 @@ const wire::CollectiveHead* PastCalls::head_of(std::uint64_t call) const noexcep
 std::uint64_t PastCalls::first_open(std::uint64_t call, std::uint64_t next) const noexcept {
   while (call < next && !is_open(call)) ++call;
   return call;
+}
+
+void FormerFailures::note(std::uint64_t group, std::uint64_t creation, const Status& why) {
+  Creations& creations = groups_[group];
+  creations[creation] = why;
+  if (creations.size() > max_creations) creations.erase(creations.begin());
+  if (groups_.size() <= max_groups) return;
+  const auto newest = [](const auto& one) { return one.second.empty() ? 0 : one.second.rbegin()->first; };
+  groups_.erase(std::min_element(groups_.begin(), groups_.end(),
+                                 [&](const auto& one, const auto& other) { return newest(one) < newest(other); }));
+}
+
+Status FormerFailures::find(std::uint64_t group, std::uint64_t creation) const noexcept {
+  const auto found = groups_.find(group);
+  if (found == groups_.end()) return {};
+  const Creations& creations = found->second;
+  const auto known = creations.lower_bound(creation);
+  const bool may_be_forgotten = known == creations.begin() && creations.size() == max_creations;
+  return known != creations.end() && (known->first == creation || may_be_forgotten) ? known->second : Status();
 }
 
 }  // namespace couplet::collective

@@ -44,6 +44,8 @@ class PastCalls {
   [[nodiscard]] bool is_open(std::uint64_t call) const noexcept { return is_known(call) && !has_ended(call); }
   // Returns why a call has failed; ok: it has not, or is not known.
   [[nodiscard]] Status failure_in(std::uint64_t call) const noexcept;
+  // Returns why the call failed that was the first one to fail; ok: none has failed.
+  [[nodiscard]] const Status& first_failure() const noexcept { return first_failure_; }
   // Returns the signature of the call before `call`; 0 if it has failed, or there was none.
   [[nodiscard]] std::uint32_t signature_before(std::uint64_t call) const noexcept {
     const Past& before = place(call - 1);
@@ -70,6 +72,23 @@ class PastCalls {
 
   std::vector<Past> past_ = std::vector<Past>(min_kept);
   std::map<std::uint64_t, std::uint64_t> causes_;  // for the last calls
+  Status first_failure_;
+};
+
+// Why groups were created again: a member whose call is of an earlier creation may have heard of that from nobody.
+class FormerFailures {
+ public:
+  // group: its hash. Throws bad_alloc.
+  void note(std::uint64_t group, std::uint64_t creation, const Status& why);
+  // Returns why calls of that creation of the group have failed, or of a later one if that is forgotten. ok: none has
+  // failed, or it is not known.
+  [[nodiscard]] Status find(std::uint64_t group, std::uint64_t creation) const noexcept;
+
+ private:
+  static constexpr std::size_t max_groups = 64;
+  static constexpr std::size_t max_creations = 16;  // that are kept of each group
+  using Creations = std::map<std::uint64_t, Status>;
+  std::map<std::uint64_t, Creations> groups_;
 };
 
 }  // namespace couplet::collective

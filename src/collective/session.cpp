@@ -45,7 +45,6 @@ Session::EarlyFailure Session::failure_of(std::uint64_t call) {
 
 void Session::fail_call(std::uint64_t call, const Status& why) noexcept {
   past_.fail(call, why.error() ? why : Status(Code::timeout));
-  has_failed_ = true;
   if (!meeting_.met()) return;
   // What has come for it, and what still comes, is not wanted any more.
   const std::uint32_t context = mailbox_.context_of(meeting_.epoch(), call);
@@ -127,8 +126,8 @@ void Session::note_creation(std::uint64_t creation, News& news) {
   news.is_ahead = before <= meeting_.creation() && creation > meeting_.creation();
   heard_ = std::max(heard_, creation);
   const auto early = failures_.lower_bound({meeting_.creation(), 0});
-  const bool is_clean =
-      !has_failed_ && (next_call_ == 0 || early == failures_.end() || early->first.first != meeting_.creation());
+  const bool is_clean = past_.first_failure().ok() &&
+                        (next_call_ == 0 || early == failures_.end() || early->first.first != meeting_.creation());
   if (is_clean) meeting_.adopt(creation, news.source);
 }
 
@@ -147,8 +146,7 @@ void Session::work_off(const wire::CollectiveNotice& notice, News& news) {
       revoked(notice, news.source, news);
       break;
     case wire::NoticeKind::inquiry:
-      if (notice.creation == meeting_.creation()) news.inquiry = notice;
-      if (notice.creation < meeting_.creation()) meeting_.tell_creation(news.source);
+      if (notice.creation <= meeting_.creation()) news.inquiry = notice;
       break;
   }
 }
@@ -217,9 +215,11 @@ Status Session::created_again(std::uint64_t call, const std::vector<std::int32_t
 void Session::tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets,
                    const wire::CollectiveNotice* asked) noexcept {
   wire::CollectiveNotice made = notice(wire::NoticeKind::revoke, call);
-  if (asked != nullptr && asked->epoch == 0) made.epoch = 0;  // it knows no other one
+  if (asked != nullptr) made.creation = asked->creation;
+  const bool is_former = made.creation != meeting_.creation();
+  if (is_former || (asked != nullptr && asked->epoch == 0)) made.epoch = asked->epoch;  // it knows no other one
   made.code = static_cast<std::int32_t>(why.error() ? why.code() : Code::timeout);
-  made.cause = past_.cause_of(call);
+  made.cause = is_former ? call : past_.cause_of(call);
   try {
     made.text = why.error() ? why.text()
                             : fmt::format("call {} of group '{}' was interrupted at rank {}", call,
@@ -256,7 +256,6 @@ bool Session::start_again() {
   next_call_ = 0;
   failures_.erase(failures_.begin(), failures_.lower_bound({creation, 0}));
   past_.clear();
-  has_failed_ = false;
   mailbox_.open_again();
   losses_.note(courier_);
   meeting_.start_again(creation);

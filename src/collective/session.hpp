@@ -39,7 +39,7 @@ class Session {
     std::optional<std::uint64_t> revoked;  // this call, which has begun here, is over
     Status why;
     bool is_told = true;                            // the others know it already
-    std::optional<wire::CollectiveNotice> inquiry;  // a member waits in a call
+    std::optional<wire::CollectiveNotice> inquiry;  // a member waits in a call of this creation or an earlier one
     std::int32_t source = -1;
     bool has_more = false;  // the notice revokes a later call, too: it is taken once more
     bool is_ahead = false;  // the source has created the group again, and was not known to have done so
@@ -93,7 +93,8 @@ class Session {
   [[nodiscard]] Status created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const;
   // Tells members that the call has failed. targets: empty: all. Not those that were lost since the members met, or if
   // they have not, since the group was created here: their next lives do not know it, unless the target has asked.
-  // Without memory for the text they are told the code. asked: the inquiry of the target.
+  // Without memory for the text they are told the code. asked: the inquiry of the target,
+  // which may be of an earlier creation.
   void tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets,
             const wire::CollectiveNotice* asked = nullptr) noexcept;
   // Asks the members whether they are in the same call.
@@ -128,7 +129,6 @@ class Session {
   PastCalls past_;
   std::vector<std::uint64_t> creations_;  // for each member, the one that its last notice names
   std::uint64_t heard_ = 0;               // no number below it can be that of the next creation
-  bool has_failed_ = false;               // a call of this creation
   bool is_held_ = false;                  // a notice was taken from the mailbox, and its work is not done
   wire::CollectiveNotice held_;
   std::int32_t held_source_ = -1;

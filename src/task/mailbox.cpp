@@ -78,10 +78,13 @@ bool Mailbox::Arrivals::has_room() const noexcept {
   return bytes <= largest_arriving_bytes && size() < most_arriving;
 }
 
+// If no other process is left, a receive asks whether one is back, and polls meanwhile.
 void Mailbox::receive() {
   auto& messenger = environment_.messenger();
   auto next = std::make_unique<Arriving>();
   arriving_.reserve(arriving_.size() + 1);  // nothing below may throw once the request has the address of the image
+  const Quiet quiet(quiet_);
+  const Quiet receiving(receiving_);
   next->request = messenger.irecv_internal(messenger.groups().universe(), mailbox_context, next->image);
   arriving_.push_back(std::move(next));
 }
@@ -330,15 +333,14 @@ void Mailbox::take(const Arrived& arrived) {
   }
 }
 
-// Moves the next message that is complete to what is due. Returns false if there is none.
+// Moves the next message that is complete to what is due, and begins receives while there is room. Returns false if
+// there is none.
 bool Mailbox::fetch() {
-  std::size_t place = 0;
-  do {
-    if (arriving_.has_room()) {
-      receive();
-    }
+  std::size_t place = arriving_.first_complete();
+  while (place == arriving_.size() && arriving_.has_room() && receiving_ == 0) {
+    receive();
     place = arriving_.first_complete();
-  } while (place == arriving_.size() && arriving_.has_room());
+  }
   if (place == arriving_.size()) {
     return false;
   }
@@ -354,9 +356,6 @@ bool Mailbox::fetch() {
     return false;  // no sender is left: the membership reports which, and the next poll asks again
   }
   due_.back() = std::move(next);
-  if (arriving_.has_room()) {
-    receive();
-  }
   return true;
 }
 
@@ -387,7 +386,7 @@ int Mailbox::poll(std::uint64_t /*now_ns*/, int budget) {
     return 0;
   }
   int work = 0;
-  while (!due_.empty() || (work < budget && fetch())) {
+  while (work < budget && (!due_.empty() || fetch() || !due_.empty())) {  // news may come while a receive begins
     handle_next();
     ++work;
   }

@@ -173,6 +173,7 @@ class Mailbox final : public engine::Source {
   std::deque<std::variant<News, Arrived>> due_;  // not handled yet, in the order in which it came
   int looks_wanted_ = 0;                         // of how many polls the listeners are to be told
   int quiet_ = 0;                                // how many threads want that a poll does nothing
+  int receiving_ = 0;                            // how many of them begin a receive
   std::uint64_t next_number_;
 };
 

@@ -246,23 +246,35 @@ void mix_rounds(Plan& plan) {
   }
 }
 
-// The first member says which round it is, and leaves after one call or a few; it may come back. Some members are
-// stopped as they meet.
+bool makes_sums(const Role& role) {
+  return std::any_of(role.script.begin(), role.script.end(), [](const Action& each) { return each.verb == "sum"; });
+}
+
+// The first member says which round it is, and leaves after one call or a few; it may come back. Some of the others are
+// stopped as they meet. In a group of one rank for each program nobody else tells them what has happened.
 void let_first_lead(Plan& plan, Random& random) {
+  if (random.chance(0.5)) {
+    std::erase_if(plan.roles, [](const Role& role) { return makes_sums(role) && role.rank > 0; });
+    std::erase_if(plan.faults, [](const Fault& fault) { return !fault.what.object.ends_with("/0"); });
+    for (Role& role : plan.roles) {
+      role.size = makes_sums(role) ? 1 : role.size;
+    }
+  }
   std::vector<std::string> members;
   for (Role& role : plan.roles) {
     for (Action& action : role.script) {
-      if (action.verb == "sum") {
-        action.values["lead"] = "1";
-        if (members.empty()) {
-          action.values["rounds"] = number(random.between(1, 3));
-        }
-        members.push_back(role.name());
+      if (action.verb != "sum") {
+        continue;
       }
+      action.values["lead"] = "1";
+      if (members.empty()) {
+        action.values["rounds"] = number(random.between(1, 3));
+      }
+      members.push_back(role.name());
     }
   }
   for (auto stops = random.below(4); stops > 0; --stops) {
-    const auto& whom = members[random.below(members.size())];
+    const auto& whom = members[random.between(1, members.size() - 1)];
     plan.faults.push_back(
         {static_cast<double>(random.below(300)) / 1e3,
          make("stop", whom,
