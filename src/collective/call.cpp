@@ -79,6 +79,7 @@ std::vector<std::int32_t> Call::partners() const {
 // Also a member that this one waits to send to may take another one for the sender.
 void Call::inquire() {
   Session& session = known->session;
+  idle.has_asked = true;
   if (stage == CallStage::meeting) return session.ask_awaited(number, head);
   session.ask(number, head, partners());
 }

@@ -23,12 +23,12 @@ enum class CallStage : std::uint8_t {
   meeting,    // the members of the group meet
   running,    // its steps are carried out
   aborting,   // it has failed, and messages with memory of the user are still under way
-  lingering,  // it has failed, and messages with memory of the library are still under way
+  lingering,  // it is over for its caller, and messages with memory of the library may still be under way
 };
 
 // How long a call that has failed waits for a message that is being copied.
 inline constexpr std::uint64_t max_ending_ns = 3'000'000'000;
-// Members of larger groups are told of a failure only if they wait for a message.
+// Members of larger groups are told of a failure only if they wait for a message, or are neighbors in the tree.
 inline constexpr std::int32_t max_told = 256;
 
 // A group that is used, and its schedules that were made last.
@@ -73,7 +73,10 @@ struct Call {
   Status outcome;
   std::string title;
   std::uint64_t deadline_ns = 0;
-  std::uint64_t moved_ns = 0;   // when it last made progress, or has asked
+  struct {
+    std::uint64_t since_ns = 0;  // 0: it has moved since the last tick; else the tick that found no progress, or asked
+    bool has_asked = false;      // since the last news of a member that has created the group again
+  } idle;
   std::uint64_t ending_ns = 0;  // aborting: until then
 
   // Tells the other members that the call has failed. first_hand: this member has found the error. Otherwise only its

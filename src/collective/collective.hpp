@@ -104,10 +104,9 @@ class Collectives final : public engine::Source {
   PeerFacts facts_;
   Operations operations_;
   std::unordered_map<std::uint64_t, std::unique_ptr<KnownGroup>> known_;  // by the hash of the group
-  FormerFailures former_failures_;
+  FormerGroups former_;
   CallList calls_;
-  std::uint64_t next_creation_ = 1;  // that of the next group which is not known: greater than all that were forgotten
-  KnownGroup* last_ = nullptr;       // that of the last call
+  KnownGroup* last_ = nullptr;  // that of the last call
   ShortRun short_run_;
   std::uint64_t looked_ticks_ = 0;  // when a call began last
   int busy_ = 0;                    // how many threads make a poll, a step or a call

@@ -97,7 +97,8 @@ void Collectives::shut() noexcept {
 KnownGroup& Collectives::known_of(message::Group& group) {
   auto found = known_.find(group.hash());
   if (found == known_.end()) {
-    auto made = std::make_unique<KnownGroup>(courier_, group, facts_, next_creation_);  // it polls this object
+    const std::uint64_t creation = former_.next_creation(group.hash());
+    auto made = std::make_unique<KnownGroup>(courier_, group, facts_, creation);  // it polls this object
     found = known_.emplace(group.hash(), std::move(made)).first;
   }
   KnownGroup& known = *found->second;
@@ -202,7 +203,7 @@ Call& Collectives::enter(KnownGroup& known, std::uint64_t number, const Argument
   call.promise = nullptr;
   call.over = false;
   call.outcome = {};
-  call.moved_ns = 0;
+  call.idle = {};
   call.deadline_ns = arguments.timeout_s < 0 ? os::never : os::deadline_after(arguments.timeout_s);
   if (promised_in != nullptr) {
     call.title = fmt::format("{} in group '{}'", name_of(arguments), group.name());
@@ -367,7 +368,7 @@ bool Collectives::go_on(Call& call) {
     const bool advanced = call.execution.advance(failure);
     if (advanced) {
       moved = true;
-      call.moved_ns = 0;
+      call.idle = {};
       take_notices(*call.known);
       if (call.stage != CallStage::running) break;
     }
@@ -425,11 +426,11 @@ void Collectives::tick(std::uint64_t now_ns) {
     const bool may_be_absent = is_first && !session.has_notice();
     if (may_be_absent) session.watch_awaited(call.number);
     // A member may just have returned: what the hub says of it has been read since the last time.
-    if (failure.ok() && may_be_absent && call.moved_ns != 0) failure = session.absent_member(call.number);
+    if (failure.ok() && may_be_absent && call.idle.since_ns != 0) failure = session.absent_member(call.number);
     // A member creates the group again when its call has failed. The reason may come here later than that, over another
-    // connection (take_notices).
-    const bool is_stuck = call.moved_ns != 0 && now_ns - call.moved_ns >= inquiry_after_ns;
-    if (failure.ok() && is_stuck && (is_first || call.stage == CallStage::running)) {
+    // connection (take_notices), or is the answer to an inquiry.
+    const bool is_stuck = call.idle.since_ns != 0 && now_ns - call.idle.since_ns >= inquiry_after_ns;
+    if (failure.ok() && is_stuck && call.idle.has_asked && (is_first || call.stage == CallStage::running)) {
       failure = session.created_again(call.number, call.partners());
     }
     if (!failure.ok()) {
@@ -439,10 +440,10 @@ void Collectives::tick(std::uint64_t now_ns) {
              fail(Code::timeout, "rank {} has given up after {:.3g} s{}", session.group().rank(),
                   call.arguments.timeout_s, session.waited_for(call.number)),
              true);
-    } else if (call.moved_ns == 0) {
-      call.moved_ns = now_ns;
+    } else if (call.idle.since_ns == 0) {
+      call.idle.since_ns = now_ns;
     } else if (is_stuck) {
-      call.moved_ns = now_ns;
+      call.idle.since_ns = now_ns;
       call.inquire();
     }
   }
@@ -507,14 +508,11 @@ Status Collectives::release(message::Group& group) {
     }
   }
   Session& session = known.session;
-  const Status why = session.past().first_failure();
-  if (!why.ok()) {
-    const std::uint64_t creation = session.meeting().creation();
-    COUPLET_TRY(undisturbed(busy_, [&] { former_failures_.note(group.hash(), creation, why); }));
-  }
+  COUPLET_TRY(undisturbed(busy_, [&] {
+    former_.note(group.hash(), session.meeting().creation(), session.next_creation(), session.past().failure());
+  }));
   known.cached.clear();
   known.short_calls.clear();
-  next_creation_ = std::max(next_creation_, session.next_creation());
   last_ = nullptr;
   if (!session.start_again() && session.mailbox().is_idle()) known_.erase(group.hash());
   return {};

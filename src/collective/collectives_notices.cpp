@@ -18,7 +18,9 @@ bool Collectives::take_notices(KnownGroup& known) {
     any = true;
     if (news.inquiry) inquired(known, *news.inquiry, news.source);
     if (news.is_ahead) {
-      for (Call* const call : calls_.active()) call->moved_ns = call->known == &known ? 0 : call->moved_ns;
+      for (Call* const call : calls_.active()) {
+        if (call->known == &known) call->idle = {};
+      }
     }
     if (!news.revoked) continue;
     for (std::size_t index = 0; index < calls_.active().size(); ++index) {  // another thread may begin one meanwhile
@@ -34,8 +36,11 @@ bool Collectives::take_notices(KnownGroup& known) {
 void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inquiry, std::int32_t source) {
   Session& session = known.session;
   if (inquiry.creation < session.meeting().creation()) {  // the failure that ended that creation may not reach it
-    const Status why = former_failures_.find(session.group().hash(), inquiry.creation);
-    if (!why.ok()) session.tell(inquiry.call, why, {source}, &inquiry);
+    const Status failure = former_.failure_since(session.group().hash(), inquiry.creation);
+    if (!failure.ok()) {
+      const std::string again = fmt::format("rank {} has created the group again", session.group().rank());
+      session.tell(inquiry.call, failure.within(again), {source}, &inquiry);
+    }
     return session.meeting().tell_creation(source);
   }
   if (session.meeting().met() && inquiry.epoch != session.meeting().epoch()) {

@@ -9,7 +9,7 @@ namespace couplet::collective {
 void PastCalls::clear() {
   past_.assign(min_kept, {});
   causes_.clear();
-  first_failure_ = {};
+  failure_ = {};
 }
 
 // The oldest call whose place the next one takes has ended, or there are more places.
@@ -39,11 +39,12 @@ void PastCalls::end(std::uint64_t call, const wire::CollectiveHead& head, std::u
   past.signature = signature;
   past.head = head;
   if (!past.why.ok()) past.why = {};
+  if (!failure_.ok()) failure_ = {};
 }
 
 void PastCalls::fail(std::uint64_t call, const Status& why) noexcept {
   place(call) = {.call = call, .failed = true, .ended = true, .head = {}, .why = why};
-  if (first_failure_.ok()) first_failure_ = why;
+  if (failure_.ok()) failure_ = why;
 }
 
 Status PastCalls::failure_in(std::uint64_t call) const noexcept {
@@ -79,23 +80,32 @@ std::uint64_t PastCalls::first_open(std::uint64_t call, std::uint64_t next) cons
   return call;
 }
 
-void FormerFailures::note(std::uint64_t group, std::uint64_t creation, const Status& why) {
-  Creations& creations = groups_[group];
-  creations[creation] = why;
-  if (creations.size() > max_creations) creations.erase(creations.begin());
+void FormerGroups::note(std::uint64_t group, std::uint64_t creation, std::uint64_t next, const Status& why) {
+  Former& former = groups_[group];
+  former.noted = ++notes_;
+  former.next = std::max(former.next, next);
+  if (!why.ok()) {
+    former.failures[creation] = why;
+    if (former.failures.size() > max_failures) former.failures.erase(former.failures.begin());
+  }
   if (groups_.size() <= max_groups) return;
-  const auto newest = [](const auto& one) { return one.second.empty() ? 0 : one.second.rbegin()->first; };
-  groups_.erase(std::min_element(groups_.begin(), groups_.end(),
-                                 [&](const auto& one, const auto& other) { return newest(one) < newest(other); }));
+  const auto oldest = std::min_element(groups_.begin(), groups_.end(), [](const auto& one, const auto& other) {
+    return one.second.noted < other.second.noted;
+  });
+  forgotten_ = std::max(forgotten_, oldest->second.next);
+  groups_.erase(oldest);
 }
 
-Status FormerFailures::find(std::uint64_t group, std::uint64_t creation) const noexcept {
+std::uint64_t FormerGroups::next_creation(std::uint64_t group) const noexcept {
+  const auto found = groups_.find(group);
+  return found == groups_.end() ? forgotten_ : std::max(forgotten_, found->second.next);
+}
+
+Status FormerGroups::failure_since(std::uint64_t group, std::uint64_t creation) const noexcept {
   const auto found = groups_.find(group);
   if (found == groups_.end()) return {};
-  const Creations& creations = found->second;
-  const auto known = creations.lower_bound(creation);
-  const bool may_be_forgotten = known == creations.begin() && creations.size() == max_creations;
-  return known != creations.end() && (known->first == creation || may_be_forgotten) ? known->second : Status();
+  const auto failure = found->second.failures.lower_bound(creation);
+  return failure == found->second.failures.end() ? Status() : failure->second;
 }
 
 }  // namespace couplet::collective

@@ -1,6 +1,6 @@
 // PastCalls: what one member has made of the last collective calls of a group, and how they ended. Session owns it.
 // Invariant: a call that has not ended is not forgotten, unless there is no memory for it.
-// Tests: tests/conformance/collective.
+// Tests: tests/unit/collective/past_calls_test.cpp, tests/conformance/collective.
 #pragma once
 
 #include <cstddef>
@@ -44,8 +44,8 @@ class PastCalls {
   [[nodiscard]] bool is_open(std::uint64_t call) const noexcept { return is_known(call) && !has_ended(call); }
   // Returns why a call has failed; ok: it has not, or is not known.
   [[nodiscard]] Status failure_in(std::uint64_t call) const noexcept;
-  // Returns why the call failed that was the first one to fail; ok: none has failed.
-  [[nodiscard]] const Status& first_failure() const noexcept { return first_failure_; }
+  // Returns why the first call failed that has failed since the last one that succeeded; ok: none has.
+  [[nodiscard]] const Status& failure() const noexcept { return failure_; }
   // Returns the signature of the call before `call`; 0 if it has failed, or there was none.
   [[nodiscard]] std::uint32_t signature_before(std::uint64_t call) const noexcept {
     const Past& before = place(call - 1);
@@ -72,23 +72,33 @@ class PastCalls {
 
   std::vector<Past> past_ = std::vector<Past>(min_kept);
   std::map<std::uint64_t, std::uint64_t> causes_;  // for the last calls
-  Status first_failure_;
+  Status failure_;
 };
 
-// Why groups were created again: a member whose call is of an earlier creation may have heard of that from nobody.
-class FormerFailures {
+// What is kept of groups that were freed: the number of the next creation, since all members begin with the same one if
+// they have created the group equally often; and why it was created again, since a member that still is in an earlier
+// creation may have heard of that from nobody.
+class FormerGroups {
  public:
-  // group: its hash. Throws bad_alloc.
-  void note(std::uint64_t group, std::uint64_t creation, const Status& why);
-  // Returns why calls of that creation of the group have failed, or of a later one if that is forgotten. ok: none has
-  // failed, or it is not known.
-  [[nodiscard]] Status find(std::uint64_t group, std::uint64_t creation) const noexcept;
+  // Notes that a creation of the group has ended. group: its hash. next: the number of the next one. why: ok, or why a
+  // call has failed in it. Throws bad_alloc.
+  void note(std::uint64_t group, std::uint64_t creation, std::uint64_t next, const Status& why);
+  // Returns the number of the next creation of a group: greater than those of all its creations by this process.
+  [[nodiscard]] std::uint64_t next_creation(std::uint64_t group) const noexcept;
+  // Returns why a call of that creation of the group has failed, or of the next one in which any has; ok: none has.
+  [[nodiscard]] Status failure_since(std::uint64_t group, std::uint64_t creation) const noexcept;
 
  private:
-  static constexpr std::size_t max_groups = 64;
-  static constexpr std::size_t max_creations = 16;  // that are kept of each group
-  using Creations = std::map<std::uint64_t, Status>;
-  std::map<std::uint64_t, Creations> groups_;
+  static constexpr std::size_t max_groups = 256;   // of more, only the greatest number is kept
+  static constexpr std::size_t max_failures = 16;  // for each group
+  struct Former {
+    std::uint64_t noted = 0;  // `notes_` when it was noted last
+    std::uint64_t next = 1;
+    std::map<std::uint64_t, Status> failures;  // by creation
+  };
+  std::map<std::uint64_t, Former> groups_;
+  std::uint64_t notes_ = 0;
+  std::uint64_t forgotten_ = 1;  // the greatest `next` of those that are forgotten
 };
 
 }  // namespace couplet::collective

@@ -126,7 +126,7 @@ void Session::note_creation(std::uint64_t creation, News& news) {
   news.is_ahead = before <= meeting_.creation() && creation > meeting_.creation();
   heard_ = std::max(heard_, creation);
   const auto early = failures_.lower_bound({meeting_.creation(), 0});
-  const bool is_clean = past_.first_failure().ok() &&
+  const bool is_clean = past_.failure().ok() &&
                         (next_call_ == 0 || early == failures_.end() || early->first.first != meeting_.creation());
   if (is_clean) meeting_.adopt(creation, news.source);
 }
@@ -205,7 +205,7 @@ Status Session::created_again(std::uint64_t call, const std::vector<std::int32_t
   for (const std::int32_t rank : awaited) {
     if (creations_[static_cast<std::size_t>(rank)] <= meeting_.creation()) continue;
     const auto later = failures_.lower_bound({meeting_.creation(), call});
-    if (later != failures_.end() && later->first.first == meeting_.creation()) return later->second.why;
+    if (later != failures_.end()) return later->second.why;
     return fail(Code::mismatch, "rank {} has created the group again, while rank {} is in call {} of the old one", rank,
                 mailbox_.group().rank(), call);
   }
@@ -244,7 +244,13 @@ void Session::ask(std::uint64_t call, const wire::CollectiveHead& head, const st
 
 void Session::ask_awaited(std::uint64_t call, const wire::CollectiveHead& head) {
   meeting_.greet_again(call);
-  if (facts_.has_earlier_life) ask(call, head, meeting_.awaited(call));
+  std::vector<std::int32_t> targets = meeting_.awaited(call);
+  if (!facts_.has_earlier_life) {
+    std::erase_if(targets, [this](std::int32_t rank) {
+      return creations_[static_cast<std::size_t>(rank)] <= meeting_.creation();
+    });
+  }
+  ask(call, head, targets);
 }
 
 std::uint64_t Session::next_creation() const noexcept {

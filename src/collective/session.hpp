@@ -88,8 +88,8 @@ class Session {
   [[nodiscard]] Status absent_member(std::uint64_t call) const;
   // Returns the ranks that have not come to the meeting for this call, as the end of a sentence; "" if all have met.
   [[nodiscard]] std::string waited_for(std::uint64_t call) const;
-  // Returns an error if a member for which this one waits has created the group again: why a later call has failed, or
-  // mismatch.
+  // Returns an error if a member for which this one waits has created the group again: why a later call has failed, of
+  // this creation or of one that follows, or mismatch.
   [[nodiscard]] Status created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const;
   // Tells members that the call has failed. targets: empty: all. Not those that were lost since the members met, or if
   // they have not, since the group was created here: their next lives do not know it, unless the target has asked.
@@ -99,8 +99,8 @@ class Session {
             const wire::CollectiveNotice* asked = nullptr) noexcept;
   // Asks the members whether they are in the same call.
   void ask(std::uint64_t call, const wire::CollectiveHead& head, const std::vector<std::int32_t>& targets);
-  // The meeting for the call takes long: greets once more, and if the others may be in calls of a group that an earlier
-  // life of this process has met, asks them.
+  // The meeting for the call takes long: greets once more, and asks those that have created the group again; or all for
+  // which it waits, if they may be in calls of a group that an earlier life of this process has met.
   void ask_awaited(std::uint64_t call, const wire::CollectiveHead& head);
   [[nodiscard]] message::MemberLosses& losses() noexcept { return losses_; }
   // The number of the next creation of the group: at least as great as that of each member that was heard of, and

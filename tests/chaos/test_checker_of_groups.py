@@ -211,3 +211,20 @@ def test_a_member_that_leaves_is_a_reason() -> None:
     leave = run.lives[1].calls[-1]
     leave.begin_ns, leave.end_ns = 990 * MS, 995 * MS
     assert not check(run)
+
+
+def test_the_member_that_tells_of_a_failure_is_not_its_reason() -> None:
+    """Chaos seed 40100012: a member that was back long before told the others of one that had left for good."""
+    run = group_run()
+    fail_for_an_old_loss(run)
+    gone = run.lives[2]
+    gone.calls = [*gone.calls[:-3], call("leave", 11_000, 11_001)]
+    gone.ended_ns = 11_002 * MS
+    failed = run.lives[0].calls[-2]
+    failed.text = (
+        "revoked by rank 1 (program 'ring1' rank 0 (universe rank 1) on host a): call 0 of group 'all' (allreduce): "
+        "rank 2 (program 'ring2' rank 0 (universe rank 2) on host a) has left, and has not made this call"
+    )
+    assert not check(run)
+    failed.text = failed.text.replace("ring2", "ring1")
+    assert kinds(check(run)) == {"group-failed"}

@@ -226,6 +226,27 @@ def test_the_next_life_of_a_member_is_told_by_one_that_is_many_calls_ahead(make_
     one.leave(two)
 
 
+def test_groups_that_were_freed_before_do_not_part_the_members_of_another(make_world: MakeWorld) -> None:
+    """Fault: the two had other numbers than the third, which had given up, and waited for it for ever."""
+    world = make_world("one:1,two:1,three:1")
+    one, two, three = guests = start_guests(world, "one", "two", "three")
+    for each in (one, two):
+        each.get("[other := universe.create_group('other', [0, 1])] and 0")
+    for line in ("outcome(other.barrier)", "other.free()"):
+        for each in (one, two):
+            each.say(line)
+        for each in (one, two):
+            each.hear()
+    three.refused("universe.group.barrier(timeout=0.3)", "TIMEOUT", "has given up")
+    for each in (one, two):
+        each.refused("universe.group.barrier(timeout=20)", "TIMEOUT", "has given up")
+    for each in guests:
+        each.say("universe.group.barrier(timeout=20)")
+    for each in guests:
+        assert each.hear() == "is None"
+    one.leave(two, three)
+
+
 def test_colors_are_whole_numbers(make_world: MakeWorld) -> None:
     one, two = pair(make_world)
     one.say("made = universe.split('land', True)")

@@ -4,6 +4,7 @@ without a reason; members that all call find each other again.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ STUCK_S = 15.0  # all members have called for so long, and no fault hit them
 PAUSE_NS = 2 * SECOND  # a member that is so long in no call has ended its calls
 CAUSE_NS = 20 * SECOND  # for so long a failed call of a member is the reason for others
 UNNOTICED_S = 12.0  # 5 s are promised
+# The beginning of a text that names the member which has told of a failure.
+REVOKED_BY = re.compile(r"revoked by rank \d+ \(program '[^']*' rank \d+ \(universe rank \d+\) on host [^)]*\)")
 
 
 @dataclass
@@ -151,7 +154,7 @@ def check_loss(evidence: Evidence, circle: Circle, life: Life, call: Call) -> It
     since_ns, end_ns = made_ns[-1] - SETTLE_NS, evidence.end_of(life, call)
     if any(harm.kind != "kill" and harm.overlaps(since_ns, end_ns, SETTLE_NS) for harm in evidence.run.harms):
         return
-    reason = call.text.rpartition(" is lost")[2]  # before it, the text may name who has revoked the call
+    reason = REVOKED_BY.sub("", call.text).rpartition(" is lost")[2]
     for name in set(evidence.named_in(reason)) & set(circle.members):
         joined = [ns for one in evidence.lives(name) for ns in joins(one) if ns < since_ns]
         lost = [ns for one in evidence.lives(name) for ns in losses(one) if ns <= end_ns]

@@ -404,8 +404,8 @@ def check_restart(evidence: Evidence, reading: Reading, made: list[Made]) -> Ite
     if newest is None or newest.life == 0 or not any(newest.published):
         return
     there_ns = max(times[0] for times in newest.published if times)
-    if reading.opened.begin_ns > there_ns:
-        return  # it has opened the newest one, so that there is no restart to be told of
+    if (reading.opened.end_ns or there_ns) >= there_ns:
+        return  # it may have opened the newest one, and then there is no restart to be told of
     others = [harm for harm in evidence.harms_to([reading.life.name, f"{newest.program}/0"]) if harm.kind != "kill"]
     since_ns: int | None = None
     for call in reading.reads:
