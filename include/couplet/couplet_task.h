@@ -46,7 +46,7 @@ COUPLET_API couplet_status couplet_tasks_open(couplet_universe* universe, const 
  * were not begun are given back. A coupler ends all tasks.
  * Ownership: the handle, and handles of tasks that are not done, are invalid afterwards.
  * A requester's call fails if a coupler cannot be told that this rank has closed the tasks. Else it returns the first
- * error of a task that was submitted without a handle. */
+ * error of the tasks that were submitted without a handle and have ended by then. */
 COUPLET_API couplet_status couplet_tasks_close(couplet_tasks* tasks);
 
 /* Submits a task to the workers with the id `worker`, or to COUPLET_TASKS_ANY_WORKER; a coupler of the user may choose

@@ -1,4 +1,5 @@
-// PastCalls: what one member has made of the last collective calls of a group, and how they ended. Session owns it.
+// PastCalls: the last calls of a group at one member, their heads, ends and failures. Session owns it. FormerGroups:
+// what is kept of groups that were freed. Collectives owns it.
 // Invariant: a call that has not ended is not forgotten, unless there is no memory for it.
 // Tests: tests/unit/collective/past_calls_test.cpp, tests/conformance/collective.
 #pragma once

@@ -49,7 +49,7 @@ class Session {
   struct EarlyFailure {
     Status why;
     bool is_told = false;              // another member has told this one
-    std::uint64_t cause = UINT64_MAX;  // the earlier call in which the failure began; if it is none, that is this call
+    std::uint64_t cause = UINT64_MAX;  // the earlier call in which the failure began; UINT64_MAX: it began in this call
   };
 
   // creation: greater than the number of each creation of the group by this process before.
@@ -76,7 +76,7 @@ class Session {
   [[nodiscard]] bool has_notice() const noexcept { return is_held_ || mailbox_.has_notice(); }
 
   // ---- failures ----
-  // Returns peer_lost if a member was lost since this object was made, also if it is back. One that has left in good
+  // Returns peer_lost if a member was lost since the group was created here, also if it is back. One that has left in good
   // order, and is not back, has sent all that its calls had to send; a call that needs more of it fails by itself.
   [[nodiscard]] Status lost_member();
   // Have the members met, is nothing known of a failure or a notice, and is no member lost?
@@ -84,7 +84,7 @@ class Session {
   // Called while this member waits for others at the meeting: their death is noticed without a hub, too.
   void watch_awaited(std::uint64_t call);
   // Returns peer_lost if a member that has to come to the meeting for the call is lost, or has left, and all that it
-  // had sent has come. It may have been lost before this object was made.
+  // had sent has come. It may have been lost before the group was created here.
   [[nodiscard]] Status absent_member(std::uint64_t call) const;
   // Returns the ranks that have not come to the meeting for this call, as the end of a sentence; "" if all have met.
   [[nodiscard]] std::string waited_for(std::uint64_t call) const;
@@ -107,7 +107,7 @@ class Session {
   // greater than that of each member whose call has failed, since that one creates the group again, too.
   [[nodiscard]] std::uint64_t next_creation() const noexcept;
   // The group is created again: forgets everything but what members have sent that have done so before. Returns true if
-  // there is such a thing.
+  // anything was kept.
   bool start_again();
 
  private:

@@ -78,10 +78,10 @@ class Coupler final : public Listener {
     std::int32_t mark = 0;  // mark_of its hello
     channel::PeerId leader = 0;
     std::map<channel::PeerId, std::uint64_t> ranks;  // all ranks, each with its incarnation as the leader knows it
-    // Its leader is lost, or has taken back its word. The loss of another rank does not end the group: what is known of
+    // Its leader is lost, or has said goodbye. The loss of another rank does not end the group: what is known of
     // that rank may be older than the hello. If the hello is the older one, the leader closes, and greets again.
     bool gone = false;
-    bool broken = false;  // it has said so, and does no task before its next hello
+    bool broken = false;  // it has reported that a rank of it is lost, and does no task before its next hello
     bool ended = false;   // it was told that no task comes, and has got none since
     std::optional<std::uint64_t> task;
     std::uint64_t idle_since = 0;  // the order in which groups became idle

@@ -314,7 +314,7 @@ void Mailbox::take(const Arrived& arrived) {
   Status status = arrived.status;
   try {
     if (status.ok()) {
-      auto message = wire::decode_task_message(arrived.letter->image);
+      auto message = wire::decode_task_message(arrived.arrival->image);
       if (!message) {
         return lose(source, fail(Code::protocol, "{} has sent a task message that cannot be decoded: {}",
                                  environment_.peer_name(source), message.status().text()));
@@ -345,12 +345,12 @@ bool Mailbox::fetch() {
     return false;
   }
   due_.emplace_back(Arrived());  // what needs memory comes first
-  Arrived next{.letter = std::move(arriving_[place])};
+  Arrived next{.arrival = std::move(arriving_[place])};
   arriving_.erase(arriving_.begin() + static_cast<std::ptrdiff_t>(place));
-  const bool was_matched = next.letter->is_matched();
-  next.sender = next.letter->request->result.source;
-  next.bytes = next.letter->request->result.bytes;
-  next.status = environment_.messenger().wait(&next.letter->request, 0, nullptr);
+  const bool was_matched = next.arrival->is_matched();
+  next.sender = next.arrival->request->result.source;
+  next.bytes = next.arrival->request->result.bytes;
+  next.status = environment_.messenger().wait(&next.arrival->request, 0, nullptr);
   if (!next.status.ok() && !was_matched) {
     due_.pop_back();
     return false;  // no sender is left: the membership reports which, and the next poll asks again

@@ -134,7 +134,7 @@ class Mailbox final : public engine::Source {
     std::int32_t sender = 0;
     std::uint64_t bytes = 0;
     Status status;
-    std::unique_ptr<Arriving> letter;
+    std::unique_ptr<Arriving> arrival;
   };
   struct Arrivals : std::vector<std::unique_ptr<Arriving>> {
     // Returns the place of the first message that is complete and follows none of its sender that is still arriving.
