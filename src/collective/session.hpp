@@ -76,8 +76,8 @@ class Session {
   [[nodiscard]] bool has_notice() const noexcept { return is_held_ || mailbox_.has_notice(); }
 
   // ---- failures ----
-  // Returns peer_lost if a member was lost since the group was created here, also if it is back. One that has left in good
-  // order, and is not back, has sent all that its calls had to send; a call that needs more of it fails by itself.
+  // Returns peer_lost if a member was lost since the group was created here, also if it is back. One that has left in
+  // good order, and is not back, has sent all that its calls had to send; a call that needs more of it fails by itself.
   [[nodiscard]] Status lost_member();
   // Have the members met, is nothing known of a failure or a notice, and is no member lost?
   [[nodiscard]] bool is_undisturbed();

@@ -85,11 +85,17 @@ class Coupler final : public Listener {
     bool ended = false;   // it was told that no task comes, and has got none since
     std::optional<std::uint64_t> task;
     std::uint64_t idle_since = 0;  // the order in which groups became idle
+
+    // Sends the request to the leader as the task that the group has in hand. Returns memory if it cannot be copied.
+    Status send_task(Mailbox& mailbox, std::uint64_t space, const wire::TaskMessage& request) const noexcept;
   };
   struct WorkerRanks {
     std::set<channel::PeerId> all;
     std::map<channel::PeerId, std::uint64_t> greeted;  // the life after the newest one that a hello has named
 
+    // The group has ended. What its hello has said of lives that are not there does not count any more: the hello of a
+    // group names the next life of a rank that is lost.
+    void end(WorkerGroup& group, Mailbox& mailbox);
     // Is there a rank that lives, and that no hello of this life has named?
     [[nodiscard]] bool any_awaited(Mailbox& mailbox) const;
     // Is there a rank that was lost, is in none of the groups, and may be started again?

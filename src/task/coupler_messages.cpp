@@ -9,6 +9,20 @@ namespace couplet::task {
 using wire::TaskMessage;
 using wire::TaskMessageKind;
 
+namespace {
+
+// Returns an error that names this coupler, or without text if there is no memory for that either.
+Status no_memory(Mailbox& mailbox, const std::string& tasks) noexcept {
+  try {
+    return fail(Code::memory, "tasks '{}': {}, the coupler, has no memory to give the task to a worker", tasks,
+                mailbox.environment().peer_name(mailbox.environment().self()));
+  } catch (const std::bad_alloc&) {
+    return Code::memory;
+  }
+}
+
+}  // namespace
+
 // ---- requests ----
 
 void Coupler::answer(channel::PeerId requester, TaskMessageKind kind, std::uint64_t number, const Status& status) {
@@ -168,7 +182,22 @@ Coupler::WorkerGroup* Coupler::choose_group() {
   return best;
 }
 
-// Gives tasks to the groups that are idle, and accepts requests where there is room.
+Status Coupler::WorkerGroup::send_task(Mailbox& mailbox, std::uint64_t space,
+                                       const TaskMessage& request) const noexcept {
+  try {
+    TaskMessage work = request;
+    work.kind = TaskMessageKind::work;
+    work.space = space;
+    work.number = *task;
+    work.code = mark;
+    work.text.clear();
+    return mailbox.send(leader, work);
+  } catch (const std::bad_alloc&) {
+    return Code::memory;
+  }
+}
+
+// Gives tasks to the groups that are idle, and accepts requests while there is room.
 void Coupler::pump() {
   while (true) {
     while (!parked_.empty() && !options_.is_full(waiting())) {  // requests that wait for room
@@ -189,21 +218,15 @@ void Coupler::pump() {
     }
     entry.stage = Stage::running;
     group->task = id;
-    TaskMessage work = entry.message;
-    work.kind = TaskMessageKind::work;
-    work.space = space_;
-    work.number = id;
-    work.code = group->mark;
-    work.text.clear();
     group->ended = false;
-    const Status sent = mailbox_.send(group->leader, work);
+    const Status sent = group->send_task(mailbox_, space_, entry.message);
     if (!sent.ok() && mailbox_.is_gone(group->leader)) {
       give_back(*group, sent, true);
-      group->gone = true;
+      worker_ranks_.end(*group, mailbox_);
       reject_hopeless();
     } else if (!sent.ok()) {  // it lives, and can be given another task
+      finish(id, sent.code() == Code::memory ? no_memory(mailbox_, name_) : sent);
       group->task.reset();
-      finish(id, sent);
     }
   }
 }
@@ -247,9 +270,9 @@ void Coupler::finished_work(channel::PeerId source, const TaskMessage& message) 
     return;
   }
   if (message.numbers.empty()) {
+    finish(message.number, message.status());
     group->task.reset();
     group->idle_since = ++turns_.idle_clock;
-    finish(message.number, message.status());
   } else {  // a rank of it is lost, perhaps before this process hears of it
     group->broken = true;
     give_back(*group, message.status(), options_.on_lost == OnLost::retry);
@@ -262,7 +285,7 @@ void Coupler::left(channel::PeerId source) {
   for (WorkerGroup& group : groups_) {
     if (group.leader == source && !group.gone) {
       give_back(group, fail(Code::peer_lost, "{} has closed", mailbox_.environment().peer_name(source)), true);
-      group.gone = true;
+      worker_ranks_.end(group, mailbox_);
     }
   }
 }
@@ -282,6 +305,17 @@ void Coupler::give_back(WorkerGroup& group, const Status& why, bool may_retry) {
                     why.text()));
   }
   group.task.reset();
+}
+
+void Coupler::WorkerRanks::end(WorkerGroup& group, Mailbox& mailbox) {
+  group.gone = true;
+  for (const auto& [rank, life] : group.ranks) {
+    const bool is_there = !mailbox.is_gone(rank) && mailbox.environment().incarnation(rank) == life;
+    const auto named = greeted.find(rank);
+    if (!is_there && named != greeted.end() && named->second == life + 1) {
+      named->second = life;
+    }
+  }
 }
 
 bool Coupler::WorkerRanks::any_awaited(Mailbox& mailbox) const {
@@ -305,8 +339,10 @@ void Coupler::reject_hopeless() {
   for (auto& [worker, queue] : queues_) {
     const Status status = find_workers(worker);
     if (!status.ok()) {
-      for (const std::uint64_t id : std::exchange(queue, {})) {
+      while (!queue.empty()) {
+        const std::uint64_t id = queue.front();
         finish(id, status);
+        std::erase(queue, id);
       }
     }
   }
@@ -361,7 +397,9 @@ void Coupler::lost(channel::PeerId peer, const Status& why) {
       continue;
     }
     give_back(group, why, options_.on_lost == OnLost::retry);
-    group.gone = group.leader == peer;
+    if (group.leader == peer) {
+      worker_ranks_.end(group, mailbox_);
+    }
   }
   reject_hopeless();
   pump();

@@ -363,3 +363,23 @@ def test_another_group_does_what_a_broken_one_cannot(make_world: MakeWorld, comp
     for each in (workers[0], workers[2], workers[3]):
         each.get("w.close()")
     requester.leave(coupler, workers[0], again, *workers[2:])
+
+
+def test_a_coupler_without_memory_to_give_a_task_to_a_worker_says_so(trio: Trio) -> None:
+    """Fault: it forgot the task, whose requester waited for ever, and the group of workers never got another one."""
+    coupler, requester, worker = trio()
+    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
+    worker.get("w = universe.worker('t')")
+    requester.get("r = universe.requester('t')")
+    coupler.get("c.run(0.5)")
+    coupler.get("allow_more_memory(38 << 20)")
+    coupler.say("c.run(60)")
+    worker.say("w.next(timeout=30).complete()")
+    requester.get("t0 = r.submit(couplet.ANY_WORKER, [1], np.zeros(32 << 20, np.uint8), timeout=20)")
+    requester.refused("t0.wait(20)", "MEMORY", "program 'coupler' rank 0", "no memory to give the task to a worker")
+    requester.get(submit(1))
+    requester.get("t1.wait(20)")
+    assert worker.hear().startswith("is")
+    requester.get("r.close()")
+    assert coupler.hear() == "is True"
+    requester.leave(coupler, worker)

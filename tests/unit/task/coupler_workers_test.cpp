@@ -130,6 +130,41 @@ TEST(CouplerAndWorkers, WaitsForARankWhoseLossIsToldWhenItIsBack) {
   });
 }
 
+// Fault: the hello of a group names the next life of a rank that is lost. After the goodbye of the group, that life
+// counted as one that had opened the tasks.
+TEST(CouplerAndWorkers, WaitsForALifeThatAHelloHasNamedBeforeItWasThere) {
+  std::atomic<bool> has_closed{false};
+  std::atomic<bool> is_back{false};
+  std::atomic<bool> has_begun{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      EXPECT_TRUE(request_one(rank, is_back, has_begun).ok());
+    } else if (program == "coupler") {
+      rank.environment.gone_ = 3;
+      auto coupler = open_coupler(rank);
+      ASSERT_FINE(run_in_slices(*coupler, [&] {
+        if (!has_closed || is_back) {
+          return;
+        }
+        EXPECT_EQ(coupler->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes hello and goodbye
+        rank.environment.gone_ = -1;
+        rank.environment.restarted_ = 3;
+        rank.mailbox.returned(3);
+        is_back = true;
+      }));
+    } else {
+      rank.environment.restarted_ = 3;
+      if (rank.environment.self() == 2) {
+        open_worker(rank).reset();
+        has_closed = true;
+      }
+      poll_until(rank, [&] { return has_begun.load(); });
+      poll_for(rank, 0.2);
+      work_once(rank);
+    }
+  });
+}
+
 // Fault: while the coupler asked for another worker, it heard that this one had left before it took its last words.
 TEST(CouplerAndWorkers, TakesWhatAWorkerSaidBeforeItLeftWhileItAsksForAnother) {
   std::atomic<int> open{0};
