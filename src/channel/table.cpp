@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/scope_count.hpp"
 
 namespace couplet::channel {
 namespace {
@@ -28,18 +29,6 @@ constexpr std::uint64_t longest_counted_ns = 1'000'000'000;
   }
   return session;
 }
-
-// While an object of this class exists, entries that leave a group are replaced by nullptr.
-class Walk {
- public:
-  explicit Walk(int& depth) noexcept : depth_(depth) { ++depth_; }
-  ~Walk() { --depth_; }
-  Walk(const Walk&) = delete;
-  Walk& operator=(const Walk&) = delete;
-
- private:
-  int& depth_;
-};
 
 }  // namespace
 
@@ -260,7 +249,7 @@ void ChannelTable::close_holes(Group& group) noexcept {
 int ChannelTable::poll(Group& group, int budget) {
   int work = 0;
   {
-    const Walk walk(polling_);
+    const ScopeCount walk(polling_);
     for (std::size_t index = 0; index < group.members.size(); ++index) {
       Entry* const entry = group.members[index];
       if (entry == nullptr) {
@@ -287,7 +276,7 @@ int ChannelTable::poll_descriptor(int descriptor, int budget) {
   }
   int work = 0;
   {
-    const Walk walk(polling_);
+    const ScopeCount walk(polling_);
     enter_group(*entry);
     work = entry->channel->poll(budget);
     look_after(*entry, work);
@@ -426,7 +415,7 @@ void ChannelTable::tick(std::uint64_t now_ns) {
 }
 
 void ChannelTable::poll_some_idle() {
-  const Walk walk(polling_);
+  const ScopeCount walk(polling_);
   for (std::size_t looked = 0; looked < std::min(idle_polls_per_tick, entries_.size()); ++looked) {
     next_idle_ = next_idle_ + 1 < entries_.size() ? next_idle_ + 1 : 0;
     Entry& entry = *entries_[next_idle_];

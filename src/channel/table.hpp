@@ -180,7 +180,7 @@ class ChannelTable {
   std::size_t unsettled_ = 0;
   std::size_t next_idle_ = 0;
   std::uint64_t last_tick_ns_ = 0;
-  int polling_ = 0;
+  int polling_ = 0;  // walks through groups, while which entries that leave a group are replaced by nullptr
   PendingWork pending_;
   bool shut_ = false;
 };

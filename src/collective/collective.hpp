@@ -19,6 +19,7 @@
 
 #include "collective/call.hpp"
 #include "collective/execution.hpp"
+#include "collective/former_groups.hpp"
 #include "collective/plan.hpp"
 #include "collective/session.hpp"
 #include "collective/short_run.hpp"

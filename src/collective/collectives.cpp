@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/counted.hpp"
+#include "base/scope_count.hpp"
 #include "collective/call.hpp"
 #include "collective/collective.hpp"
 #include "os/clock.hpp"
@@ -33,23 +34,10 @@ wire::CollectiveHead head_of(const Arguments& arguments, const Operations& opera
   return head;
 }
 
-// While it lives, nothing that is polled takes notices, or goes on with a call. It counts, since a thread that waits
-// for the hub passes its turn: others may begin and end meanwhile.
-class Busy {
- public:
-  explicit Busy(int& count) noexcept : count_(count) { ++count_; }
-  ~Busy() { --count_; }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-
- private:
-  int& count_;
-};
-
-// Does the work undisturbed. Returns memory if there was none.
+// Does the work while nothing that is polled takes notices, or goes on with a call. Returns memory if there was none.
 template <typename Work>
 Status undisturbed(int& busy, const Work& work) noexcept {
-  const Busy undisturbed(busy);
+  const ScopeCount undisturbed(busy);
   try {
     work();
   } catch (const std::bad_alloc&) {
@@ -157,7 +145,7 @@ Status Collectives::make_next(message::Group& group, std::string_view call, cons
   if (!known.session.losses().none(courier_)) looked_ticks_ = 0;
   look_after_absence(engine_, looked_ticks_);
   Status why = undisturbed(busy_, [&] { take_notices(known); });
-  const Busy busy(busy_);  // to tell others may take a question to the hub
+  const ScopeCount busy(busy_);  // to tell others may take a question to the hub
   const std::uint64_t number = known.session.begin_call();
   try {
     Session::EarlyFailure early = known.session.failure_of(number);
@@ -241,7 +229,7 @@ std::optional<Status> Collectives::run_short(const message::Group& group, const 
   const Surroundings around = known.surroundings(courier_, operations_, number);
   try {
     Progress progress = [&] {
-      const Busy busy(busy_);  // a notice that comes now is taken afterwards
+      const ScopeCount busy(busy_);  // a notice that comes now is taken afterwards
       return short_run_.run(given, head, *one->schedule, around);
     }();
     if (progress.done < one->schedule->steps.size() || session.has_notice()) [[unlikely]] {
@@ -334,7 +322,7 @@ Status Collectives::run_steps(Call& call) {
 
 bool Collectives::step(Call& call) noexcept {
   if (busy_ != 0) return false;
-  const Busy busy(busy_);
+  const ScopeCount busy(busy_);
   try {
     return go_on(call);
   } catch (const std::bad_alloc&) {

@@ -1,5 +1,4 @@
-// PastCalls: the last calls of a group at one member, their heads, ends and failures. Session owns it. FormerGroups:
-// what is kept of groups that were freed. Collectives owns it.
+// PastCalls: the last calls of a group at one member, their heads, ends and failures. Session owns it.
 // Invariant: a call that has not ended is not forgotten, unless there is no memory for it.
 // Tests: tests/unit/collective/past_calls_test.cpp, tests/conformance/collective.
 #pragma once
@@ -74,32 +73,6 @@ class PastCalls {
   std::vector<Past> past_ = std::vector<Past>(min_kept);
   std::map<std::uint64_t, std::uint64_t> causes_;  // for the last calls
   Status failure_;
-};
-
-// What is kept of groups that were freed: the number of the next creation, since all members begin with the same one if
-// they have created the group equally often; and why it was created again, since a member that still is in an earlier
-// creation may have heard of that from nobody.
-class FormerGroups {
- public:
-  // Notes that a creation of the group has ended. group: its hash. next: the number of the next one. why: ok, or why a
-  // call has failed in it. Throws bad_alloc.
-  void note(std::uint64_t group, std::uint64_t creation, std::uint64_t next, const Status& why);
-  // Returns the number of the next creation of a group: greater than those of all its creations by this process.
-  [[nodiscard]] std::uint64_t next_creation(std::uint64_t group) const noexcept;
-  // Returns why a call of that creation of the group has failed, or of the next one in which any has; ok: none has.
-  [[nodiscard]] Status failure_since(std::uint64_t group, std::uint64_t creation) const noexcept;
-
- private:
-  static constexpr std::size_t max_groups = 256;   // of more, only the greatest number is kept
-  static constexpr std::size_t max_failures = 16;  // for each group
-  struct Former {
-    std::uint64_t noted = 0;  // `notes_` when it was noted last
-    std::uint64_t next = 1;
-    std::map<std::uint64_t, Status> failures;  // by creation
-  };
-  std::map<std::uint64_t, Former> groups_;
-  std::uint64_t notes_ = 0;
-  std::uint64_t forgotten_ = 1;  // the greatest `next` of those that are forgotten
 };
 
 }  // namespace couplet::collective

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/scope_count.hpp"
 #include "message/courier.hpp"
 
 namespace couplet::task {
@@ -21,18 +22,6 @@ bool begins(wire::TaskMessageKind kind) noexcept {
   return kind == TaskMessageKind::submit || kind == TaskMessageKind::closed || kind == TaskMessageKind::hello ||
          kind == TaskMessageKind::goodbye || kind == TaskMessageKind::ask;
 }
-
-// While it lives, a poll does nothing. It counts, since a thread that waits for the hub passes its turn.
-class Quiet {
- public:
-  explicit Quiet(int& count) noexcept : count_(count) { ++count_; }
-  ~Quiet() { --count_; }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
-
- private:
-  int& count_;
-};
 
 // Does the message say something of its sender, which has to be known even if there is no room for requests?
 bool says_of_itself(wire::TaskMessageKind kind) noexcept {
@@ -83,8 +72,8 @@ void Mailbox::receive() {
   auto& messenger = environment_.messenger();
   auto next = std::make_unique<Arriving>();
   arriving_.reserve(arriving_.size() + 1);  // nothing below may throw once the request has the address of the image
-  const Quiet quiet(quiet_);
-  const Quiet receiving(receiving_);
+  const ScopeCount quiet(quiet_);
+  const ScopeCount receiving(receiving_);
   next->request = messenger.irecv_internal(messenger.groups().universe(), mailbox_context, next->image);
   arriving_.push_back(std::move(next));
 }
@@ -110,7 +99,7 @@ bool Mailbox::ready() const {
 // The answer may have to come from the hub. While this process waits for it, the mailbox is polled, too. That poll does
 // nothing, since the listeners are in the middle of their own calls.
 bool Mailbox::is_gone(channel::PeerId peer) {
-  const Quiet quiet(quiet_);
+  const ScopeCount quiet(quiet_);
   return environment_.gone(peer);
 }
 
@@ -119,7 +108,7 @@ Status Mailbox::send(channel::PeerId target, const wire::TaskMessage& message) {
     deliver(target, message);
     return {};
   }
-  const Quiet quiet(quiet_);
+  const ScopeCount quiet(quiet_);
   if (environment_.gone(target)) {
     return fail(Code::peer_lost, "{} is gone", environment_.peer_name(target));
   }

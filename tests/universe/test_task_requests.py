@@ -56,6 +56,16 @@ def accept(coupler: Guest, requester: Guest, line: str) -> None:
     assert requester.hear().startswith("is")
 
 
+def do_the_last_task(coupler: Guest, requester: Guest, worker: Guest) -> None:
+    """The worker does one task, and all end: the coupler is in run(), and the worker completes what next() gives."""
+    requester.get(submit(1))
+    requester.get("t1.wait(20)")
+    assert worker.hear().startswith("is")
+    requester.get("r.close()")
+    assert coupler.hear() == "is True"
+    requester.leave(coupler, worker)
+
+
 def test_a_request_waits_for_room_at_a_coupler_that_takes_each_itself(trio: Trio) -> None:
     """Fault: it was accepted only when a worker was idle."""
     coupler, requester, worker = trio()
@@ -159,12 +169,7 @@ def test_a_worker_without_descriptors_says_hello_later(trio: Trio) -> None:
         worker.refused("w.next(timeout=0.3)", "TIMEOUT")
     worker.say("w.next(timeout=20).complete()")
     requester.get("r = universe.requester('t')")
-    requester.get(submit(1))
-    requester.get("t1.wait(20)")
-    assert worker.hear().startswith("is")
-    requester.get("r.close()")
-    assert coupler.hear() == "is True"
-    requester.leave(coupler, worker)
+    do_the_last_task(coupler, requester, worker)
 
 
 TAKE_TWO = "[w.next(timeout=30).complete() for number in range(2)]"
@@ -377,9 +382,4 @@ def test_a_coupler_without_memory_to_give_a_task_to_a_worker_says_so(trio: Trio)
     worker.say("w.next(timeout=30).complete()")
     requester.get("t0 = r.submit(couplet.ANY_WORKER, [1], np.zeros(32 << 20, np.uint8), timeout=20)")
     requester.refused("t0.wait(20)", "MEMORY", "program 'coupler' rank 0", "no memory to give the task to a worker")
-    requester.get(submit(1))
-    requester.get("t1.wait(20)")
-    assert worker.hear().startswith("is")
-    requester.get("r.close()")
-    assert coupler.hear() == "is True"
-    requester.leave(coupler, worker)
+    do_the_last_task(coupler, requester, worker)

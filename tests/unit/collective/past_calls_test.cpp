@@ -1,4 +1,3 @@
-// What is kept of calls that have ended, and of the creations of groups in which calls have failed.
 #include "collective/past_calls.hpp"
 
 #include <gtest/gtest.h>
@@ -6,51 +5,8 @@
 namespace couplet::collective {
 namespace {
 
-Status failure_of_creation(std::uint64_t creation) {
-  return fail(Code::peer_lost, "creation {}", creation);
-}
-
-TEST(FormerGroups, KnowWhyACallFailedInThatCreationOrInALaterOne) {
-  FormerGroups groups;
-  groups.note(7, 3, 4, failure_of_creation(3));
-  groups.note(7, 4, 5, {});
-  groups.note(7, 5, 6, failure_of_creation(5));
-  EXPECT_EQ(groups.failure_since(7, 2).text(), failure_of_creation(3).text());
-  EXPECT_EQ(groups.failure_since(7, 3).text(), failure_of_creation(3).text());
-  EXPECT_EQ(groups.failure_since(7, 4).text(), failure_of_creation(5).text());
-  EXPECT_EQ(groups.failure_since(7, 5).text(), failure_of_creation(5).text());
-  EXPECT_TRUE(groups.failure_since(7, 6).ok());
-  EXPECT_TRUE(groups.failure_since(8, 3).ok());
-}
-
-TEST(FormerGroups, ForgetTheOldestCreation) {
-  FormerGroups groups;
-  for (std::uint64_t creation = 1; creation <= 100; ++creation) {
-    groups.note(7, creation, creation + 1, failure_of_creation(creation));
-  }
-  EXPECT_EQ(groups.failure_since(7, 1).text(), failure_of_creation(85).text());
-  EXPECT_EQ(groups.failure_since(7, 100).text(), failure_of_creation(100).text());
-}
-
-// Fault: a member that had freed another group before began each next group with a number of its own.
-TEST(FormerGroups, NumberTheCreationsOfEachGroup) {
-  FormerGroups groups;
-  EXPECT_EQ(groups.next_creation(7), 1U);
-  groups.note(7, 1, 2, {});
-  groups.note(7, 2, 5, {});
-  EXPECT_EQ(groups.next_creation(7), 5U);
-  EXPECT_EQ(groups.next_creation(8), 1U);
-}
-
-TEST(FormerGroups, ThatAreForgottenGetAGreaterNumberThanEver) {
-  FormerGroups groups;
-  for (std::uint64_t group = 0; group < 1000; ++group) {
-    groups.note(group, 1000 - group, 1001 - group, failure_of_creation(1000 - group));
-  }
-  EXPECT_TRUE(groups.failure_since(0, 1000).ok()) << "it was noted longest ago";
-  EXPECT_EQ(groups.next_creation(0), 1001U);
-  EXPECT_EQ(groups.failure_since(999, 1).text(), failure_of_creation(1).text());
-  EXPECT_EQ(groups.next_creation(999), 1001U) << "nobody knows any more which number it had";
+Status failure_of_call(std::uint64_t call) {
+  return fail(Code::peer_lost, "call {}", call);
 }
 
 // Fault: a member that the others had left behind was told why a call had failed long before.
@@ -60,12 +16,12 @@ TEST(PastCalls, KnowWhyACallFailedUntilOneSucceeds) {
     past.begin(call, {});
   }
   EXPECT_TRUE(past.failure().ok());
-  past.fail(1, failure_of_creation(1));
-  past.fail(2, failure_of_creation(2));
-  EXPECT_EQ(past.failure().text(), failure_of_creation(1).text());
+  past.fail(1, failure_of_call(1));
+  past.fail(2, failure_of_call(2));
+  EXPECT_EQ(past.failure().text(), failure_of_call(1).text());
   past.end(3, {}, 1);
   EXPECT_TRUE(past.failure().ok());
-  past.fail(4, failure_of_creation(4));
+  past.fail(4, failure_of_call(4));
   past.clear();
   EXPECT_TRUE(past.failure().ok());
 }

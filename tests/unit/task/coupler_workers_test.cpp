@@ -1,5 +1,6 @@
-// For which workers a coupler waits, and whose word counts, while ranks are lost, come back, and leave.
+// For which workers a coupler waits, and whose messages count, while ranks are lost, come back, and leave.
 #include <climits>
+#include <functional>
 
 #include "task/coupler.hpp"
 #include "world.hpp"
@@ -29,11 +30,7 @@ Status request_one(Rank& rank, const std::atomic<bool>& may_begin, std::atomic<b
 }
 
 void work_once(Rank& rank) {
-  auto worker = open_worker(rank);
-  Incoming task;
-  ASSERT_FINE(worker->next({}, soon(), task));
-  ASSERT_FINE(worker->complete({}));
-  EXPECT_EQ(worker->next({}, soon(), task).code(), Code::end);
+  EXPECT_EQ(work_until_end(*open_worker(rank)), 1);
 }
 
 // Fault: it waited for the rank for ever, since it had once been back.
@@ -61,111 +58,174 @@ TEST(CouplerAndWorkers, DoesNotWaitForARankThatCameBackAndHasLeft) {
   });
 }
 
-// Fault: a hello of before, whose sender was lost, took the rank from those for which the coupler waits.
-TEST(CouplerAndWorkers, WaitsForARankThatIsBackAndThatAKeptHelloNames) {
-  std::atomic<bool> has_greeted{false};
-  std::atomic<bool> is_back{false};
-  std::atomic<bool> has_begun{false};
+// Steps of a scene, each of which happens once.
+struct Scene {
+  std::atomic<bool> has_closed{false};  // the leader has said what it says before the request
+  std::atomic<bool> is_back{false};     // the coupler knows the second life of rank 3
+  std::atomic<bool> has_begun{false};   // the request was submitted
+};
+
+// A request has to wait for a group of ranks 2 and 3, the second of which is in its second life, until they open the
+// tasks. coupler: runs until the end, and sets is_back. before: what the leader does before the request.
+void let_request_wait(const std::function<void(Rank&, Scene&)>& coupler,
+                      const std::function<void(Rank&, Scene&)>& before) {
+  Scene scene;
   run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}}, [&](const std::string& program, Rank& rank) {
     if (program == "sim") {
-      EXPECT_TRUE(request_one(rank, is_back, has_begun).ok());
+      const Status status = request_one(rank, scene.is_back, scene.has_begun);
+      EXPECT_TRUE(status.ok()) << status.text();
     } else if (program == "coupler") {
-      poll_until(rank, [&] { return has_greeted.load(); });
-      poll_for(rank, 0.1);
-      rank.environment.gone_ = 2;
-      auto coupler = open_coupler(rank);
-      EXPECT_EQ(coupler->run(os::deadline_after(0.05)).code(), Code::not_yet);
-      rank.environment.gone_ = -1;
-      rank.environment.restarted_ = 3;
-      rank.mailbox.returned(2);
-      rank.mailbox.returned(3);
-      is_back = true;
-      ASSERT_FINE(run_in_slices(*coupler, [] {}));
+      coupler(rank, scene);
     } else {
       if (rank.environment.self() == 2) {
-        wire::TaskMessage hello = of_kind(wire::TaskMessageKind::hello, rank);
-        hello.numbers = {2, 3};
-        ASSERT_FINE(rank.mailbox.send(1, hello));
-        has_greeted = true;
+        before(rank, scene);
+        scene.has_closed = true;
       }
-      poll_until(rank, [&] { return has_begun.load(); });
+      poll_until(rank, [&] { return scene.has_begun.load(); });
       poll_for(rank, 0.2);
       rank.environment.restarted_ = 3;
       work_once(rank);
     }
+  });
+}
+
+void open_and_close(Rank& rank, Scene& /*scene*/) {
+  open_worker(rank).reset();
+}
+
+// Lets the coupler run, and once the group has closed, lets rank 3 come back in its way.
+void run_with_return(Rank& rank, Scene& scene, const std::function<void(Coupler&)>& come_back) {
+  auto coupler = open_coupler(rank);
+  ASSERT_FINE(run_in_slices(*coupler, [&] {
+    if (!scene.has_closed || scene.is_back) {
+      return;
+    }
+    EXPECT_EQ(coupler->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes hello and goodbye
+    come_back(*coupler);
+    scene.is_back = true;
+  }));
+}
+
+// Fault: if the coupler had heard of the loss before the group closed, it said that no group of workers was left, also
+// after that rank had been started again.
+TEST(CouplerAndWorkers, WaitsForARankThatIsBackAndWasLostInAGroupThatHasClosed) {
+  std::atomic<bool> has_greeted{false};
+  std::atomic<bool> is_told{false};
+  const auto coupler = [&](Rank& rank, Scene& scene) {
+    auto made = open_coupler(rank);
+    ASSERT_FINE(run_in_slices(*made, [&] {
+      if (has_greeted && !is_told) {
+        EXPECT_EQ(made->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes the hello
+        rank.environment.gone_ = 3;
+        rank.mailbox.lost(3, fail(Code::peer_lost, "rank 3 was killed"));
+        EXPECT_EQ(made->run(os::deadline_after(0.02)).code(), Code::not_yet);
+        is_told = true;
+      } else if (scene.has_closed && !scene.is_back) {
+        EXPECT_EQ(made->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes the goodbye
+        rank.environment.gone_ = -1;
+        rank.environment.restarted_ = 3;
+        scene.is_back = true;
+      }
+    }));
+  };
+  let_request_wait(coupler, [&](Rank& rank, Scene& /*scene*/) {
+    auto former = open_worker(rank);
+    has_greeted = true;
+    poll_until(rank, [&] { return is_told.load(); });
+  });
+}
+
+// Fault: a hello of before, whose sender was lost, took the rank from those for which the coupler waits.
+TEST(CouplerAndWorkers, WaitsForARankThatIsBackAndThatAKeptHelloNames) {
+  const auto coupler = [](Rank& rank, Scene& scene) {
+    poll_until(rank, [&] { return scene.has_closed.load(); });
+    poll_for(rank, 0.1);
+    rank.environment.gone_ = 2;
+    auto made = open_coupler(rank);
+    EXPECT_EQ(made->run(os::deadline_after(0.05)).code(), Code::not_yet);
+    rank.environment.gone_ = -1;
+    rank.environment.restarted_ = 3;
+    rank.mailbox.returned(2);
+    rank.mailbox.returned(3);
+    scene.is_back = true;
+    ASSERT_FINE(run_in_slices(*made, [] {}));
+  };
+  let_request_wait(coupler, [](Rank& rank, Scene& /*scene*/) {
+    wire::TaskMessage hello = of_kind(wire::TaskMessageKind::hello, rank);
+    hello.numbers = {2, 3};
+    ASSERT_FINE(rank.mailbox.send(1, hello));
   });
 }
 
 // Fault: the coupler waited for it only if it had looked between the loss and the return.
 TEST(CouplerAndWorkers, WaitsForARankWhoseLossIsToldWhenItIsBack) {
-  std::atomic<bool> has_closed{false};
-  std::atomic<bool> is_back{false};
-  std::atomic<bool> has_begun{false};
-  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}}, [&](const std::string& program, Rank& rank) {
-    if (program == "sim") {
-      EXPECT_TRUE(request_one(rank, is_back, has_begun).ok());
-    } else if (program == "coupler") {
-      auto coupler = open_coupler(rank);
-      ASSERT_FINE(run_in_slices(*coupler, [&] {
-        if (!has_closed || is_back) {
-          return;
-        }
-        EXPECT_EQ(coupler->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes the goodbye
-        rank.environment.restarted_ = 3;
-        rank.mailbox.lost(3, fail(Code::peer_lost, "rank 3 was killed"));
-        rank.mailbox.returned(3);
-        EXPECT_EQ(coupler->run(os::deadline_after(0.02)).code(), Code::not_yet);
-        is_back = true;
-      }));
-    } else {
-      if (rank.environment.self() == 2) {
-        open_worker(rank).reset();
-        has_closed = true;
-      }
-      poll_until(rank, [&] { return has_begun.load(); });
-      poll_for(rank, 0.2);
+  const auto coupler = [](Rank& rank, Scene& scene) {
+    run_with_return(rank, scene, [&](Coupler& made) {
       rank.environment.restarted_ = 3;
-      work_once(rank);
-    }
-  });
+      rank.mailbox.lost(3, fail(Code::peer_lost, "rank 3 was killed"));
+      rank.mailbox.returned(3);
+      EXPECT_EQ(made.run(os::deadline_after(0.02)).code(), Code::not_yet);
+    });
+  };
+  let_request_wait(coupler, open_and_close);
 }
 
 // Fault: the hello of a group names the next life of a rank that is lost. After the goodbye of the group, that life
 // counted as one that had opened the tasks.
 TEST(CouplerAndWorkers, WaitsForALifeThatAHelloHasNamedBeforeItWasThere) {
-  std::atomic<bool> has_closed{false};
-  std::atomic<bool> is_back{false};
-  std::atomic<bool> has_begun{false};
-  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}}, [&](const std::string& program, Rank& rank) {
-    if (program == "sim") {
-      EXPECT_TRUE(request_one(rank, is_back, has_begun).ok());
-    } else if (program == "coupler") {
-      rank.environment.gone_ = 3;
-      auto coupler = open_coupler(rank);
-      ASSERT_FINE(run_in_slices(*coupler, [&] {
-        if (!has_closed || is_back) {
-          return;
-        }
-        EXPECT_EQ(coupler->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes hello and goodbye
-        rank.environment.gone_ = -1;
-        rank.environment.restarted_ = 3;
-        rank.mailbox.returned(3);
-        is_back = true;
-      }));
-    } else {
+  const auto coupler = [](Rank& rank, Scene& scene) {
+    rank.environment.gone_ = 3;
+    run_with_return(rank, scene, [&](Coupler& /*made*/) {
+      rank.environment.gone_ = -1;
       rank.environment.restarted_ = 3;
-      if (rank.environment.self() == 2) {
-        open_worker(rank).reset();
-        has_closed = true;
-      }
-      poll_until(rank, [&] { return has_begun.load(); });
+      rank.mailbox.returned(3);
+    });
+  };
+  let_request_wait(coupler, [](Rank& rank, Scene& scene) {
+    rank.environment.restarted_ = 3;
+    open_and_close(rank, scene);
+  });
+}
+
+// Fault: while the coupler asked whether the first group's leader was gone, it took the hello of the second group, and
+// its list of groups moved while it held one of them.
+TEST(CouplerAndWorkers, TakesNoHelloWhileItAsksWhetherAWorkerIsGone) {
+  std::atomic<bool> is_first_there{false};
+  std::atomic<bool> is_second_there{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 1}, {"more", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(any_worker, {}, soon(), &task));
+      ASSERT_FINE(tasks->wait(&task, soon()));
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      poll_until(rank, [&] { return is_first_there.load(); });
       poll_for(rank, 0.2);
-      work_once(rank);
+      Incoming task;
+      ASSERT_FINE(coupler->next(soon(), task));
+      is_first_there = false;
+      wait_without_call(is_second_there);
+      rank.environment.gone_ = 2;
+      rank.environment.has_left_ = true;
+      ASSERT_FINE(coupler->dispatch(task.id, any_worker));
+      EXPECT_EQ(coupler->next(soon(), task).code(), Code::end);
+    } else if (program == "work") {
+      auto worker = open_worker(rank);
+      is_first_there = true;
+      poll_until(rank, [&] { return is_second_there.load(); });
+      poll_for(rank, 0.2);
+    } else {
+      poll_until(rank, [&] { return is_first_there.load(); });
+      poll_until(rank, [&] { return !is_first_there; });
+      auto worker = open_worker(rank);
+      is_second_there = true;
+      EXPECT_EQ(work_until_end(*worker), 1);
     }
   });
 }
 
-// Fault: while the coupler asked for another worker, it heard that this one had left before it took its last words.
+// Fault: while the coupler asked for another worker, it heard that this one had left before it took its last messages.
 TEST(CouplerAndWorkers, TakesWhatAWorkerSaidBeforeItLeftWhileItAsksForAnother) {
   std::atomic<int> open{0};
   std::atomic<bool> are_open{false};

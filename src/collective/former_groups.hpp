@@ -1,0 +1,39 @@
+// FormerGroups: what is kept of groups that were freed. Collectives owns it.
+// It knows the number of the next creation, since all members begin with the same one if they have created the group
+// equally often. And it knows why calls have failed, since members that are still in an earlier creation may have been
+// told nothing.
+// Tests: tests/unit/collective/former_groups_test.cpp. Decision: docs/decisions/0030.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "base/status.hpp"
+
+namespace couplet::collective {
+
+class FormerGroups {
+ public:
+  // Notes that a creation of the group has ended. group: its hash. next: the number of the next one. why: ok, or why a
+  // call has failed in it. Throws bad_alloc.
+  void note(std::uint64_t group, std::uint64_t creation, std::uint64_t next, const Status& why);
+  // Returns the number of the next creation of a group: greater than those of all its creations by this process.
+  [[nodiscard]] std::uint64_t next_creation(std::uint64_t group) const noexcept;
+  // Returns why a call of that creation of the group has failed, or of the next one in which any has; ok: none has.
+  [[nodiscard]] Status failure_since(std::uint64_t group, std::uint64_t creation) const noexcept;
+
+ private:
+  static constexpr std::size_t max_groups = 256;   // of more, only the greatest number is kept
+  static constexpr std::size_t max_failures = 16;  // for each group
+  struct Former {
+    std::uint64_t noted = 0;  // `notes_` when it was noted last
+    std::uint64_t next = 1;
+    std::map<std::uint64_t, Status> failures;  // by creation
+  };
+  std::map<std::uint64_t, Former> groups_;
+  std::uint64_t notes_ = 0;
+  std::uint64_t forgotten_ = 1;  // the greatest `next` of those that are forgotten
+};
+
+}  // namespace couplet::collective
