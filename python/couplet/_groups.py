@@ -482,7 +482,7 @@ class ObjectReceive(Request):
         self._buffer = buffer
         return payload
 
-    def _interrupted(self) -> None:
+    def _interrupted(self, raised: BaseException) -> None:
         self._objects.keep(self)
 
     @property

@@ -75,18 +75,20 @@ class Request(Thing):
                 if self.pending and not self._withdraw():
                     return self.wait()
                 raise
-        except KeyboardInterrupt:
-            self._interrupted()
+        except Error:
+            raise
+        except BaseException as raised:  # by the handler of a signal
+            self._interrupted(raised)
             raise
 
     def _withdraw(self) -> bool:
         """Withdraws a receive that no message has met. Returns False if one has."""
         return not self._arriving and self._part.pending and self._part.withdraw()
 
-    def _interrupted(self) -> None:
-        """Called when Ctrl-C has ended the wait for a receive of which the caller has no request."""
-        if self.pending:
-            self._withdraw()
+    def _interrupted(self, raised: BaseException) -> None:
+        """Called when a signal has ended the wait for a receive of which the caller has no request."""
+        if not self._withdraw():
+            raised.add_note("Recv: a message is in the buffer, or on its way into it, and will not be given again")
 
     def test(self) -> tuple[bool, Any]:
         """Returns (True, the result of wait) if the request is complete, else (False, None). Never blocks."""

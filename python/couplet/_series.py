@@ -379,6 +379,9 @@ class Steps(Thing):
     def _entry(self) -> Entry:
         return self.reader._handle, self.at_least, 0, 0
 
+    def _settled(self) -> bool:
+        return self.reader._settled()
+
 
 class Reader(Series, Thing):
     """Reads a series. Use it as a context manager, or call close.
@@ -469,6 +472,9 @@ class Reader(Series, Thing):
 
     def _entry(self) -> Entry:
         return self._handle, 1, 0, 0
+
+    def _settled(self) -> bool:
+        return self._handle.interrupted
 
     async def read_async(
         self, at_least: int = 1, up_to: int | None = None, timeout: float | None = None, out: Any = None

@@ -242,7 +242,12 @@ void Area::begin(double timeout_s) const {
   const Use use(state, "begin");
   static_cast<void>(info("begin"));
   couplet_area* const area = handle;
-  const Outcome outcome = blocking([&] { return couplet_area_begin(area, timeout_s); });
+  const Outcome outcome = blocking([&] { return couplet_area_begin(area, timeout_s); },
+                                   [&](const Outcome& ended) {
+                                     if (ended.status == COUPLET_OK) {
+                                       static_cast<void>(unlocked([&] { return couplet_area_end(area); }));
+                                     }
+                                   });
   check(outcome, "begin");
 }
 
@@ -290,8 +295,12 @@ std::unique_ptr<Area> open_area(const std::shared_ptr<UniverseState>& state, con
                                 double timeout_s) {
   const Use use(state, "open_area");
   auto area = std::make_unique<Area>(Area{state, nullptr, nb::none(), name});
-  const Outcome outcome =
-      blocking([&] { return couplet_area_open(use.universe(), name.c_str(), owner, timeout_s, &area->handle); });
+  const auto open = [&] { return couplet_area_open(use.universe(), name.c_str(), owner, timeout_s, &area->handle); };
+  const Outcome outcome = blocking(open, [&](const Outcome& ended) {
+    if (ended.status == COUPLET_OK) {
+      static_cast<void>(unlocked([&] { return couplet_area_close(area->handle); }));
+    }
+  });
   check_open(outcome, *state, true, "open_area", "area");
   return area;
 }

@@ -217,16 +217,13 @@ int32_t Interruption::check(void* self) {
   return raised.is_valid() ? 1 : 0;
 }
 
-void Interruption::settle(const Outcome& outcome) {
-  if (!raised_.is_valid()) {
-    return;
-  }
-  if (outcome.status == COUPLET_INTERRUPTED) {
-    PyErr_SetObject(raised_.type().ptr(), raised_.ptr());
-    throw nb::python_error();
-  }
-  // The signal came when the call was about to end. The result is kept, and the next look for signals interrupts.
-  PyErr_SetInterrupt();
+bool Interruption::has_come() {
+  return is_main_thread() && check(this) != 0;
+}
+
+void Interruption::raise() {
+  PyErr_SetObject(raised_.type().ptr(), raised_.ptr());
+  throw nb::python_error();
 }
 
 namespace {
@@ -289,26 +286,25 @@ void start_helper(std::function<void()> body) {
 Outcome interruptible(std::function<couplet_status()> call, std::function<void(couplet_status)> abandoned) {
   auto shared = std::make_shared<HelperCall>();
   start_helper([shared, call = std::move(call), abandoned] { run_helper(shared, call, abandoned); });
-  while (!done_within(*shared, slice_s)) {
-    if (PyErr_CheckSignals() == 0) {
-      continue;
+  bool done = false;
+  while (PyErr_CheckSignals() == 0) {
+    if (done) {
+      return shared->outcome;
     }
-    nb::python_error error;
-    shared->is_to_stop = true;
-    const bool done = done_within(*shared, stop_s);
-    const std::lock_guard lock(shared->mutex);
-    if (!done && !shared->done) {
-      shared->nobody_waits = true;
-      throw error;
-    }
-    if (shared->outcome.status == COUPLET_INTERRUPTED) {
-      abandoned(shared->outcome.status);
-      throw error;
-    }
-    // The signal came when the call was about to end. The result is kept, and the next look for signals interrupts.
-    PyErr_SetInterrupt();
+    done = done_within(*shared, slice_s);
   }
-  return shared->outcome;
+  nb::python_error error;
+  shared->is_to_stop = true;
+  static_cast<void>(done_within(*shared, stop_s));
+  const Released released;
+  std::unique_lock lock(shared->mutex);
+  if (shared->done) {
+    lock.unlock();
+    abandoned(shared->outcome.status);
+  } else {
+    shared->nobody_waits = true;
+  }
+  throw error;
 }
 
 namespace {

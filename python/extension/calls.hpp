@@ -212,21 +212,35 @@ class Interruption {
   ~Interruption();
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
-  /// Raises the exception of a signal that has ended the call. The caller holds the GIL.
-  void settle(const Outcome& outcome);
+  /// Says whether a signal has come whose handler has raised an exception. The caller holds the GIL, as for `raise`.
+  [[nodiscard]] bool has_come();
+  /// Raises that exception.
+  [[noreturn]] void raise();
 
  private:
   static int32_t check(void* self);
   nb::object raised_;
 };
 
-/// Makes a call that waits.
+/// Makes a call that waits. A signal may come when the call is about to end. It is raised nevertheless, after
+/// keep(outcome) has put aside what the call has given: Python would drop it. The next call gives it out.
+template <class Call, class Keep>
+Outcome blocking(Call&& call, const Keep& keep) {
+  Interruption interruption;
+  const Outcome outcome = unlocked(std::forward<Call>(call));
+  if (interruption.has_come()) {
+    if (outcome.status != COUPLET_INTERRUPTED) {
+      keep(outcome);
+    }
+    interruption.raise();
+  }
+  return outcome;
+}
+
+/// Makes a call that waits, and that gives nothing which the next call could give out.
 template <class Call>
 Outcome blocking(Call&& call) {
-  Interruption interruption;
-  Outcome outcome = unlocked(std::forward<Call>(call));
-  interruption.settle(outcome);
-  return outcome;
+  return blocking(std::forward<Call>(call), [](const Outcome&) {});
 }
 
 /// Makes a call that the interrupt check does not reach (rounds and halos), or that has to end now and then. It calls
@@ -250,9 +264,9 @@ Outcome sliced(double timeout_s, Call&& call, Waiting&& waiting) {
   }
 }
 
-/// Makes a call that cannot be interrupted everywhere on a thread of its own, so that Ctrl-C is noticed meanwhile.
-/// `abandoned` is called, on either thread, with the result of a call for which Python no longer waits. Both functions
-/// must own everything that they refer to.
+/// Makes a call that cannot be interrupted everywhere on a thread of its own, so that Ctrl-C is noticed meanwhile. The
+/// exception of a signal takes the place of the result also if the call has just ended. `abandoned` is called with a
+/// result that Python does not get, on either thread. Both functions must own everything that they refer to.
 Outcome interruptible(std::function<couplet_status()> call, std::function<void(couplet_status)> abandoned);
 
 /// The memory of an array or buffer: C-contiguous, in main memory, and with an element type that Couplet has.

@@ -12,6 +12,12 @@
 
 namespace couplet_python {
 
+/// How a request has ended.
+struct Ended {
+  Outcome outcome;
+  couplet_message message;
+};
+
 struct Request {
   std::shared_ptr<UniverseState> state;
   /// The buffer, which belongs to the library until the request is complete.
@@ -19,6 +25,7 @@ struct Request {
   couplet_request* handle = nullptr;
   bool is_completed_now = false;  ///< a call is running that completes it
   uint64_t element_bytes = 0;     ///< only for an array with gaps, which is one item for the library
+  std::optional<Ended> ended{};   ///< it is told again, since the exception of a signal may take the place of a result
 
   Request(std::shared_ptr<UniverseState> universe, nb::object owner)
       : state(std::move(universe)), buffer(std::move(owner)) {}
@@ -29,6 +36,10 @@ struct Request {
   void forget_when_done();
   /// Returns the message with the number of elements.
   [[nodiscard]] couplet_message counted(couplet_message message) const noexcept;
+  /// Notes the end of the request, if it has ended.
+  void note(const Outcome& outcome, const couplet_message& message);
+  /// Returns the message of a request that has ended, or raises its error.
+  [[nodiscard]] couplet_message tell(const char* verb) const;
   couplet_message wait(double timeout_s);
   /// Withdraws a receive that has not met a message yet. Returns false if it has.
   bool withdraw();
@@ -74,9 +85,19 @@ struct Description {
   std::vector<Field> fields;
 };
 
+/// What a call has taken that the exception of a signal has ended.
+struct Untold {
+  std::string call;
+  Outcome outcome;
+  nb::object answer;
+  nb::object arrays{};  ///< those that a read has filled
+};
+
 struct Series {
   std::shared_ptr<UniverseState> state;
   couplet_series* handle = nullptr;
+  /// The next read gives it out.
+  std::optional<Untold> untold{};
   /// A copy of the library's description, which never changes.
   mutable std::shared_ptr<const Description> description{};
 
@@ -100,9 +121,9 @@ struct Series {
   void set_time(double time) const;
   /// Returns (status, count, steps, ordinals, torn, lost, incarnation, times). The steps are copied into `outs`, one
   /// array for each field.
-  [[nodiscard]] nb::tuple read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) const;
+  [[nodiscard]] nb::tuple read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs);
   /// The same, of values at physical times.
-  [[nodiscard]] nb::tuple read_at(const std::vector<double>& times, double timeout_s, const nb::list& outs) const;
+  [[nodiscard]] nb::tuple read_at(const std::vector<double>& times, double timeout_s, const nb::list& outs);
   /// Takes the place of a read, a read_at, or a put or claim, that the package has refused: the other ranks are told.
   void refuse_read(couplet_status error, const std::string& text) const;
   void refuse_read_at(couplet_status error, const std::string& text) const;
@@ -117,7 +138,9 @@ struct Series {
   static void refuse(couplet_series* series, const Refusal& why,
                      couplet_status (*call)(couplet_series*, couplet_status, const char*));
   template <typename Call>
-  [[nodiscard]] nb::tuple read_batch(const char* verb, const Call& call) const;
+  [[nodiscard]] nb::tuple read_batch(const char* verb, const nb::list& outs, const Call& call);
+  /// Gives out what an interrupted call has taken. Its arrays are copied to `outs`, which have room for so many steps.
+  [[nodiscard]] nb::tuple tell(const char* verb, uint64_t room, const nb::list& outs);
 };
 
 /// One task, as its requester sees it.
@@ -126,9 +149,15 @@ struct Task {
   couplet_task* handle = nullptr;
   std::shared_ptr<const bool> are_closed;  ///< the tasks with which it was submitted
   bool is_completed_now = false;           ///< a call is running that completes it
+  std::optional<Outcome> ended{};          ///< it is told again, as that of a request
+  bool is_told = false;                    ///< a call has told the end, or the exception of a signal took its place
 
   /// Raises an error if it is pending in tasks that are closed, which have freed it.
   void check_open(const char* verb) const;
+  /// Notes the end of the task, if it has ended.
+  void note(const Outcome& outcome);
+  /// Raises the error of a task that has ended, if it had one.
+  void tell(const char* verb);
   /// Waits until the task is done, and raises the error with which it ended.
   void wait(double timeout_s);
   /// Says whether the task is done.
@@ -153,12 +182,14 @@ struct Tasks {
   couplet_tasks* handle = nullptr;
   std::string name{};
   std::shared_ptr<bool> are_closed = std::make_shared<bool>(false);
+  /// The next call of `next` gives it out.
+  std::optional<Untold> untold{};
 
   /// Submits a task. Returns None if the coupler's queue is full.
   [[nodiscard]] nb::object submit(int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload,
                                   double timeout_s) const;
   /// Returns (status, id, source, worker, parameters, payload or None).
-  [[nodiscard]] nb::tuple next(int64_t parameters, int64_t count, couplet_type type, double timeout_s) const;
+  [[nodiscard]] nb::tuple next(int64_t parameters, int64_t count, couplet_type type, double timeout_s);
   /// Takes the place of a next that the package has refused: the other ranks of the group are told.
   void refuse_next(couplet_status error, const std::string& text) const;
   void complete(uint64_t id, couplet_status outcome, const std::string& text) const;

@@ -27,15 +27,31 @@ couplet_message Request::counted(couplet_message message) const noexcept {
   return message;
 }
 
+void Request::note(const Outcome& outcome, const couplet_message& message) {
+  if (handle == nullptr) {
+    ended = Ended{outcome, message};
+  }
+  forget_when_done();
+}
+
+couplet_message Request::tell(const char* verb) const {
+  check(ended->outcome, verb);
+  return counted(ended->message);
+}
+
 couplet_message Request::wait(double timeout_s) {
+  if (ended) {
+    return tell("wait");
+  }
   if (handle == nullptr) {
     return no_message;
   }
   const Use use(state, "wait");
   const Completes completes(is_completed_now, "wait");
   couplet_message message = no_message;
-  const Outcome outcome = blocking([&] { return couplet_wait(&handle, timeout_s, &message); });
-  forget_when_done();
+  const auto note_end = [&](const Outcome& now) { note(now, message); };
+  const Outcome outcome = blocking([&] { return couplet_wait(&handle, timeout_s, &message); }, note_end);
+  note_end(outcome);
   check_open(outcome, *state, true, "wait", "request");
   return counted(message);
 }
@@ -49,6 +65,9 @@ bool Request::withdraw() {
 }
 
 nb::object Request::test() {
+  if (ended) {
+    return nb::cast(tell("test"));
+  }
   if (handle == nullptr) {
     return nb::cast(no_message);
   }
@@ -57,7 +76,7 @@ nb::object Request::test() {
   couplet_message message = no_message;
   int32_t done = 0;
   const Outcome outcome = unlocked([&] { return couplet_test(&handle, &done, &message); });
-  forget_when_done();
+  note(outcome, message);
   check_open(outcome, *state, true, "test", "request");
   return done != 0 ? nb::cast(counted(message)) : nb::none();
 }
@@ -137,6 +156,11 @@ namespace {
 
 /// Waits for one of the requests. Returns its index (-1: none is pending) and its message.
 nb::tuple wait_any(const std::vector<Request*>& requests, double timeout_s) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i]->ended) {
+      return nb::make_tuple(static_cast<int32_t>(i), requests[i]->tell("waitany"));
+    }
+  }
   std::shared_ptr<UniverseState> state;
   std::vector<couplet_request*> handles;
   for (const Request* request : requests) {
@@ -160,13 +184,18 @@ nb::tuple wait_any(const std::vector<Request*>& requests, double timeout_s) {
       completes.push_back(std::make_unique<Completes>(request->is_completed_now, "waitany"));
     }
   }
-  const Outcome outcome = blocking([&] {
+  const auto wait = [&] {
     return couplet_waitany(static_cast<int32_t>(handles.size()), handles.data(), timeout_s, &index, &message);
-  });
-  for (std::size_t i = 0; i < handles.size(); ++i) {
-    requests[i]->handle = handles[i];
-    requests[i]->forget_when_done();
-  }
+  };
+  const auto note_end = [&](const Outcome& now) {
+    for (std::size_t i = 0; i < handles.size(); ++i) {
+      if (std::exchange(requests[i]->handle, handles[i]) != handles[i]) {
+        requests[i]->note(now, message);
+      }
+    }
+  };
+  const Outcome outcome = blocking(wait, note_end);
+  note_end(outcome);
   check(outcome, "waitany");
   return nb::make_tuple(index, index < 0 ? message : requests[static_cast<std::size_t>(index)]->counted(message));
 }

@@ -165,18 +165,51 @@ std::shared_ptr<const Description> Series::described(couplet_series* series, con
 
 /// Lets `call` fill a batch without the interpreter's lock, and turns it into what Series::read returns.
 template <typename Call>
-nb::tuple Series::read_batch(const char* verb, const Call& call) const {
+nb::tuple Series::read_batch(const char* verb, const nb::list& outs, const Call& call) {
   couplet_series_batch batch{};
   batch.struct_bytes = sizeof batch;
   Batch copy;
-  const Outcome outcome = blocking([&] { return taken([&] { return call(&batch); }, [&] { copy = Batch(batch); }); });
-  const couplet_status status = check(outcome, verb);
-  if (status == COUPLET_RESTARTED) {
-    description.reset();  // the new incarnation may have another shape, type or order of fields
+  const auto answer = [&](const Outcome& outcome) {
+    if (outcome.status == COUPLET_RESTARTED) {
+      description.reset();  // the new incarnation may have another shape, type or order of fields
+    }
+    return nb::make_tuple(outcome.status, copy.count, copy_to_array(copy.steps.data(), copy.count),
+                          copy_to_array(copy.ordinals.data(), copy.count), copy_to_array(copy.torn.data(), copy.count),
+                          batch.lost, batch.incarnation, copy_to_array(copy.times.data(), copy.count));
+  };
+  const auto keep = [&](const Outcome& ended) {
+    if (ended.status != COUPLET_NOT_YET) {
+      untold = Untold{verb, ended, answer(ended), outs};
+    }
+  };
+  const Outcome outcome =
+      blocking([&] { return taken([&] { return call(&batch); }, [&] { copy = Batch(batch); }); }, keep);
+  check(outcome, verb);
+  return answer(outcome);
+}
+
+nb::tuple Series::tell(const char* verb, uint64_t room, const nb::list& outs) {
+  if (untold->call != verb) {
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": a signal has ended " + untold->call +
+                                   " when it had steps; call that first, which gives them out");
   }
-  return nb::make_tuple(status, copy.count, copy_to_array(copy.steps.data(), copy.count),
-                        copy_to_array(copy.ordinals.data(), copy.count), copy_to_array(copy.torn.data(), copy.count),
-                        batch.lost, batch.incarnation, copy_to_array(copy.times.data(), copy.count));
+  const auto arrays = nb::cast<nb::list>(untold->arrays);
+  auto answer = nb::cast<nb::tuple>(untold->answer);
+  const auto count = nb::cast<uint64_t>(answer[1]);
+  if (count > room) {
+    raise(COUPLET_ERROR_ARGUMENT, std::string(verb) + ": a signal has ended the call before when it had " +
+                                      counted(count, "step", "steps") + "; give room for all of them");
+  }
+  for (std::size_t i = 0; i < outs.size() && count > 0; ++i) {
+    const nb::object own = arrays[i];
+    if (!own.is(outs[i])) {
+      const nb::object steps = nb::steal(PySlice_New(nullptr, nb::int_(count).ptr(), nullptr));
+      outs[i][steps] = own[steps];
+    }
+  }
+  const Untold told = *std::exchange(untold, std::nullopt);
+  check(told.outcome, verb);
+  return answer;
 }
 
 nb::dict Series::describe() const {
@@ -325,11 +358,17 @@ void Series::refuse(couplet_series* series, const Refusal& why,
 
 void Series::refuse_read(couplet_status error, const std::string& text) const {
   const Use use(state, "read");
+  if (untold) {
+    return;  // the other ranks have made this call
+  }
   refuse(open_handle("read"), {error, text}, couplet_private_refuse_read);
 }
 
 void Series::refuse_read_at(couplet_status error, const std::string& text) const {
   const Use use(state, "read_at");
+  if (untold) {
+    return;
+  }
   refuse(open_handle("read_at"), {error, text}, couplet_private_refuse_read_at);
 }
 
@@ -352,8 +391,13 @@ nb::object Series::claim_arrays(int64_t step, nb::handle owner) const {
   }
   std::vector<void*> memory(count + 1);
   const auto room = static_cast<int32_t>(count);
-  if (check(blocking([&] { return couplet_series_claim_arrays(series, step, memory.data(), room); }), "claim") !=
-      COUPLET_OK) {
+  const auto claim = [&] { return couplet_series_claim_arrays(series, step, memory.data(), room); };
+  const auto give_back = [&](const Outcome& ended) {
+    if (ended.status == COUPLET_OK) {
+      static_cast<void>(unlocked([&] { return couplet_series_abandon(series); }));
+    }
+  };
+  if (check(blocking(claim, give_back), "claim") != COUPLET_OK) {
     return nb::none();
   }
   nb::list arrays;
@@ -390,9 +434,12 @@ void Series::abandon() const {
   check(unlocked([&] { return couplet_series_abandon(series); }), "abandon");
 }
 
-nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) const {
+nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) {
   const Use use(state, "read");
   couplet_series* const series = open_handle("read");
+  if (untold) {
+    return tell("read", up_to, outs);
+  }
   const auto known = described(series, "read");
   const std::vector<Field>& fields = known->fields;
   std::vector<LooseMemory> memory;
@@ -410,15 +457,18 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
     }
   };
   prepared(prepare, [&](const Refusal& why) { refuse(series, why, couplet_private_refuse_read); });
-  return read_batch("read", [&](couplet_series_batch* batch) {
+  return read_batch("read", outs, [&](couplet_series_batch* batch) {
     return couplet_series_read_arrays(series, at_least, up_to, timeout_s, list.data(),
                                       static_cast<int32_t>(list.size()), batch);
   });
 }
 
-nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, const nb::list& outs) const {
+nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, const nb::list& outs) {
   const Use use(state, "read_at");
   couplet_series* const series = open_handle("read_at");
+  if (untold) {
+    return tell("read_at", times.size(), outs);
+  }
   const auto known = described(series, "read_at");
   const std::vector<Field>& fields = known->fields;
   std::vector<LooseMemory> memory;
@@ -435,7 +485,7 @@ nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, co
     }
   };
   prepared(prepare, [&](const Refusal& why) { refuse(series, why, couplet_private_refuse_read_at); });
-  return read_batch("read_at", [&](couplet_series_batch* batch) {
+  return read_batch("read_at", outs, [&](couplet_series_batch* batch) {
     return couplet_series_read_at(series, times.data(), static_cast<int32_t>(times.size()), timeout_s, list.data(),
                                   static_cast<int32_t>(list.size()), batch);
   });
@@ -455,119 +505,10 @@ void Series::close() {
   check_open(outcome, *state, true, "close", "series");
 }
 
-std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& state, const std::string& name,
-                                      const std::vector<FieldTuple>& fields, const CreateOptions& options) {
-  Use use(state, "create_series");
-  couplet_series_create_options c;
-  couplet_series_create_options_init(&c);
-  c.slots = options.slots;
-  if (options.memory_bytes != 0) {
-    c.memory_bytes = options.memory_bytes;
-  }
-  c.required_timeout_s = options.required_timeout_s;
-  c.wait_timeout_s = options.wait_timeout_s;
-  c.evict_after_held_s = options.evict_after_held_s;
-  c.holders = options.holders;
-  c.collective = options.collective ? 1 : 0;
-  c.group = options.group != nullptr ? options.group->open_handle("create_series") : nullptr;
-  couplet_universe* const universe = use.universe();
-  const std::shared_ptr<UniverseState> lent = use.hand_over();
-  auto series = std::make_shared<couplet_series*>(nullptr);
-  // The function owns copies of everything, since it may outlive this call.
-  const auto call = [=, readers = options.required_readers]() mutable {
-    if (!readers.empty()) {
-      c.required_readers = readers.c_str();
-    }
-    if (fields.size() == 1 && std::get<0>(fields[0]).empty() && std::get<5>(fields[0]) == 1) {
-      const auto& [unnamed, type, shape, start, stop, boxes] = fields[0];
-      return couplet_series_create(universe, name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
-                                   start.data(), stop.data(), &c, series.get());
-    }
-    std::vector<couplet_series_field> list;
-    for (const auto& [field, type, shape, start, stop, boxes] : fields) {
-      couplet_series_field& one = list.emplace_back();
-      couplet_series_field_init(&one);
-      one.name = field.c_str();
-      one.type = type;
-      one.dimensions = static_cast<int32_t>(shape.size());
-      one.shape = shape.data();
-      one.start = start.empty() ? nullptr : start.data();
-      one.stop = stop.empty() ? nullptr : stop.data();
-      one.box_count = boxes;
-    }
-    return couplet_series_create_fields(universe, name.c_str(), list.data(), static_cast<int32_t>(list.size()), &c,
-                                        series.get());
-  };
-  const Outcome outcome = interruptible(call, [lent, series](couplet_status) {
-    if (*series != nullptr) {
-      couplet_series_close(*series);
-    }
-    lent->in_use = false;
-  });
-  lent->in_use = false;
-  check_open(outcome, *state, options.group == nullptr || options.group->is_open(), "create_series", "group");
-  return std::make_unique<Series>(state, *series);
-}
-
-std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state, const std::string& name,
-                                    const OpenOptions& options) {
-  Use use(state, "open_series");
-  couplet_series_open_options c = options.plain;
-  c.group = options.group != nullptr ? options.group->open_handle("open_series") : nullptr;
-  couplet_universe* const universe = use.universe();
-  const std::shared_ptr<UniverseState> lent = use.hand_over();
-  auto series = std::make_shared<couplet_series*>(nullptr);
-  const auto call = [=, start = options.start, stop = options.stop, choices = options.choices,
-                     weights = options.weights]() mutable {
-    std::vector<couplet_series_choice> list;
-    for (const auto& [field, first, last] : choices) {
-      couplet_series_choice& one = list.emplace_back();
-      couplet_series_choice_init(&one);
-      one.name = field.c_str();
-      if (first && last) {
-        one.start = first->data();
-        one.stop = last->data();
-        one.dimensions = static_cast<int32_t>(first->size());
-      }
-    }
-    if (!list.empty()) {
-      c.fields = list.data();
-      c.field_count = static_cast<int32_t>(list.size());
-    }
-    couplet_series_weights matrix;
-    if (weights) {
-      couplet_series_weights_init(&matrix);
-      const auto& [points, offsets, sources, values, mask, fill] = *weights;
-      matrix.rows = static_cast<int64_t>(offsets.size()) - 1;
-      matrix.source_points = points;
-      matrix.row_offsets = offsets.data();
-      matrix.sources = sources.data();
-      matrix.weights = values.data();
-      matrix.source_mask = mask.empty() ? nullptr : mask.data();
-      matrix.fill = fill;
-      c.weights = &matrix;
-    }
-    if (start && stop) {
-      c.start = start->data();
-      c.stop = stop->data();
-      c.dimensions = static_cast<int32_t>(start->size());
-    }
-    return couplet_series_open(universe, name.c_str(), &c, series.get());
-  };
-  const Outcome outcome = interruptible(call, [lent, series](couplet_status) {
-    if (*series != nullptr) {
-      couplet_series_close(*series);
-    }
-    lent->in_use = false;
-  });
-  lent->in_use = false;
-  check_open(outcome, *state, options.group == nullptr || options.group->is_open(), "open_series", "group");
-  return std::make_unique<Series>(state, *series);
-}
-
 void bind_series(nb::module_& module) {
   nb::class_<Series>(module, "Series")
       .def_prop_ro("closed", [](const Series& series) { return series.handle == nullptr; })
+      .def_prop_ro("interrupted", [](const Series& series) { return series.untold.has_value(); })
       .def("describe", &Series::describe, Stays())
       .def("statistics", &Series::statistics, Stays())
       .def("retained", &Series::retained, Stays())

@@ -81,18 +81,41 @@ void Task::check_open(const char* verb) const {
   }
 }
 
+void Task::note(const Outcome& outcome) {
+  if (handle == nullptr) {
+    ended = outcome;
+  }
+}
+
+void Task::tell(const char* verb) {
+  is_told = true;
+  couplet_python::check(*ended, verb);
+}
+
 void Task::wait(double timeout_s) {
+  if (ended) {
+    return tell("wait");
+  }
   if (handle == nullptr) {
     return;
   }
   const Use use(state, "wait");
   check_open("wait");
   const Completes completes(is_completed_now, "wait");
-  const Outcome outcome = blocking([&] { return couplet_task_wait(&handle, timeout_s); });
+  const auto note_end = [&](const Outcome& now) { note(now); };
+  const Outcome outcome = blocking([&] { return couplet_task_wait(&handle, timeout_s); }, note_end);
+  note_end(outcome);
+  if (ended) {
+    return tell("wait");
+  }
   couplet_python::check_open(outcome, *state, !*are_closed, "wait", "handle of the tasks");
 }
 
 bool Task::test() {
+  if (ended) {
+    tell("test");
+    return true;
+  }
   if (handle == nullptr) {
     return true;
   }
@@ -101,6 +124,8 @@ bool Task::test() {
   const Completes completes(is_completed_now, "test");
   int32_t done = 0;
   const Outcome outcome = unlocked([&] { return couplet_task_test(&handle, &done); });
+  note(outcome);
+  is_told = handle == nullptr;
   couplet_python::check_open(outcome, *state, !*are_closed, "test", "handle of the tasks");
   return done != 0;
 }
@@ -110,6 +135,15 @@ namespace {
 /// Waits for one task and returns its index, or -1 if none is pending. The task's error is returned as (status, text),
 /// and not raised.
 nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
+  const auto in_words = [](const Outcome& outcome) {
+    return outcome.status < 0 ? in_words_of("waitany_task", outcome.text) : std::string();
+  };
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i]->ended && !tasks[i]->is_told) {
+      tasks[i]->is_told = true;
+      return nb::make_tuple(static_cast<int32_t>(i), tasks[i]->ended->status, in_words(*tasks[i]->ended));
+    }
+  }
   std::shared_ptr<UniverseState> state;
   std::vector<couplet_task*> handles;
   for (const Task* task : tasks) {
@@ -130,22 +164,28 @@ nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
       completes.push_back(std::make_unique<Completes>(task->is_completed_now, "waitany_task"));
     }
   }
-  const Outcome outcome = blocking(
-      [&] { return couplet_task_waitany(static_cast<int32_t>(handles.size()), handles.data(), timeout_s, &index); });
-  const bool closed = std::any_of(tasks.begin(), tasks.end(), [](const Task* task) { return *task->are_closed; });
+  const auto wait = [&] {
+    return couplet_task_waitany(static_cast<int32_t>(handles.size()), handles.data(), timeout_s, &index);
+  };
   bool done = false;
-  for (std::size_t i = 0; i < handles.size(); ++i) {
-    if (tasks[i]->handle != handles[i]) {
-      index = static_cast<int32_t>(i);
-      done = true;
+  const auto note_end = [&](const Outcome& now) {
+    for (std::size_t i = 0; i < handles.size(); ++i) {
+      if (std::exchange(tasks[i]->handle, handles[i]) != handles[i]) {
+        tasks[i]->note(now);
+        index = static_cast<int32_t>(i);
+        done = true;
+      }
     }
-    tasks[i]->handle = handles[i];
-  }
+  };
+  const Outcome outcome = blocking(wait, note_end);
+  note_end(outcome);
+  const bool closed = std::any_of(tasks.begin(), tasks.end(), [](const Task* task) { return *task->are_closed; });
   if (!done) {
     check_open(outcome, *state, !closed, "waitany_task", "handle of the tasks");
+  } else {
+    tasks[static_cast<std::size_t>(index)]->is_told = true;
   }
-  return nb::make_tuple(index, outcome.status,
-                        outcome.status < 0 ? in_words_of("waitany_task", outcome.text) : std::string());
+  return nb::make_tuple(index, outcome.status, in_words(outcome));
 }
 
 }  // namespace
@@ -182,8 +222,13 @@ nb::object Tasks::submit(int32_t worker, const std::vector<int64_t>& parameters,
   return nb::cast(std::make_unique<Task>(Task{state, copy->task, are_closed}));
 }
 
-nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, double timeout_s) const {
+nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, double timeout_s) {
   couplet_tasks* const tasks = open_handle("next");
+  if (untold) {
+    const Untold taken_before = *std::exchange(untold, std::nullopt);
+    check(taken_before.outcome, "next");
+    return nb::cast<nb::tuple>(taken_before.answer);
+  }
   const Use use(state, "next");
   couplet_task_expectation expected;
   couplet_task_expectation_init(&expected);
@@ -199,19 +244,26 @@ nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, doub
       timeout_s,
       [&](double slice) { return taken([&] { return couplet_tasks_next(tasks, &expected, slice, &info); }, take); },
       [](const Outcome& now) { return now.status == COUPLET_NOT_YET; });
-  const couplet_status status = check(outcome, "next");
-  if (status != COUPLET_OK) {
-    return nb::make_tuple(status, 0, -1, -1, nb::tuple(), nb::none());
-  }
   nb::list numbers;
   for (const int64_t number : received.parameters) {
     numbers.append(number);
   }
-  return nb::make_tuple(status, received.id, received.source, received.worker, nb::tuple(numbers), received.array());
+  nb::tuple answer = nb::make_tuple(outcome.status, received.id, received.source, received.worker, nb::tuple(numbers),
+                                    received.array());
+  if (outcome.status != COUPLET_NOT_YET && PyErr_CheckSignals() != 0) {
+    const nb::python_error error;
+    untold = Untold{"next", outcome, answer};
+    throw error;
+  }
+  check(outcome, "next");
+  return answer;
 }
 
 void Tasks::refuse_next(couplet_status error, const std::string& text) const {
   couplet_tasks* const tasks = open_handle("next");
+  if (untold) {
+    return;  // the other ranks have made this call
+  }
   Use use(state, "next");
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   const auto give_back = [lent](couplet_status) { lent->in_use = false; };

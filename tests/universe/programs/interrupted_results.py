@@ -1,0 +1,151 @@
+"""Presses Ctrl-C just before a call that waits gets what it waits for. Usage: interrupted_results.py ROUNDS
+
+The exception takes the place of the call's result. The next call has to give that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import couplet
+
+LONG = b"x" * 300_000  # it travels in parts
+
+
+def press_and(give: Callable[[], object]) -> None:
+    time.sleep(0.02)  # the call waits by then; it looks for signals ten times in a second
+    os.kill(os.getpid(), signal.SIGINT)
+    give()
+
+
+def interrupted(call: Callable[[], Any], give: Callable[[], object]) -> Any:
+    """Returns what the call gives when it is made again after Ctrl-C."""
+    giver = threading.Thread(target=press_and, args=[give])
+    giver.start()
+    try:
+        call()
+        time.sleep(60)  # the signal comes now at the latest
+        raise AssertionError("Ctrl-C was not raised")
+    except KeyboardInterrupt:
+        giver.join()
+    return call()
+
+
+def receive(group: couplet.Group, value: object) -> None:
+    sent: list[couplet.Request] = []
+    got = interrupted(lambda: group.recv(0, 1, timeout=50), lambda: sent.append(group.isend(value, 0, 1)))
+    assert got == value, f"recv has given {str(got)[:20]}"
+    sent[0].wait(50)
+
+
+WAITS: tuple[Callable[[couplet.Request], couplet.Message], ...] = (
+    lambda request: request.wait(50),
+    lambda request: couplet.waitany([request], 50)[1],
+    lambda request: couplet.wait_any([request], 50).wait(),
+    lambda request: couplet.waitall([request], 50)[0],
+)
+
+
+def wait_for_request(group: couplet.Group, wait: Callable[[couplet.Request], couplet.Message], number: float) -> None:
+    into = np.zeros(3)
+    request = group.Irecv(into, 0, 2)
+    message = interrupted(lambda: wait(request), lambda: group.Send(np.full(3, number), 0, 2, 50))
+    assert (message.source, message.tag, message.count) == (0, 2, 3), f"the message is {message}"
+    assert into.tolist() == [number] * 3
+
+
+class Steps:
+    """A series, its reader, and the number of the newest step."""
+
+    def __init__(self, universe: couplet.Universe) -> None:
+        self.writer = universe.create_series(
+            "steps", fields={"a": (np.float64, (3,)), "b": (np.float32, (2, 2))}, slots=8
+        )
+        self.reader = universe.open_series("steps")
+        self.newest = 0
+
+    def put(self) -> None:
+        self.newest += 1
+        a, b = np.full(3, self.newest, np.float64), np.full((2, 2), self.newest, np.float32)
+        self.writer.put({"a": a, "b": b}, self.newest, time=float(self.newest))
+
+    def new_arrays(self) -> dict[str, Any]:
+        return {"a": np.zeros((8, 3)), "b": np.zeros((8, 2, 2), np.float32)}
+
+    def check(self, batch: couplet.Batch) -> None:
+        assert batch.steps.tolist() == [self.newest], f"the steps are {batch.steps}, and {self.newest} is the newest"
+        for name in ("a", "b"):
+            assert np.all(batch.fields[name] == self.newest), f"field '{name}' is {batch.fields[name]}"
+
+    def read(self) -> None:
+        self.check(interrupted(lambda: self.reader.read(timeout=50), self.put))
+        self.check(interrupted(lambda: self.reader.read(timeout=50, out=self.new_arrays()), self.put))
+        self.check(interrupted(lambda: next(iter(self.reader.batches(timeout=50, reuse=True))), self.put))
+        self.check(interrupted(lambda: couplet.wait_any([self.reader], 50).read(timeout=0), self.put))
+
+    def read_wrongly(self) -> None:
+        """A read that does not fit to the interrupted one says so, and takes nothing."""
+        self.put()
+        with contextlib.suppress(KeyboardInterrupt):
+            giver = threading.Thread(target=press_and, args=[self.put])
+            giver.start()
+            self.reader.read(2, timeout=50)
+            time.sleep(60)
+        giver.join()
+        if self.reader.statistics.delivered < self.newest:
+            return  # the signal has ended the wait before the step came
+        fails(lambda: self.reader.read(1, 1), "2 steps; give room for all of them")
+        fails(lambda: self.reader.read_at([1.0]), "call that first")
+        assert self.reader.read(timeout=50).steps.tolist() == [self.newest - 1, self.newest]
+
+
+def fails(call: Callable[[], object], text: str) -> None:
+    try:
+        call()
+    except couplet.Error as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"there was no error that says '{text}'")
+
+
+def claim(universe: couplet.Universe, number: int) -> None:
+    """A step that was claimed when Ctrl-C came is given back, and can be claimed."""
+    with universe.create_series("full", (3,), slots=2) as writer, universe.open_series("full") as reader:
+        for step in range(2):
+            writer.put(np.full(3, float(step)), step)
+
+        def claim_next() -> str:
+            with writer.claim(2) as arrays:
+                arrays[...] = float(number)
+            return "claimed"
+
+        assert interrupted(claim_next, lambda: reader.read(1, 1)) == "claimed"
+        assert reader.read(2, timeout=50).data[1].tolist() == [number] * 3
+
+
+def main(rounds: str) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with it ignored
+    with couplet.join("solo", multiple_threads=True) as universe:
+        steps = Steps(universe)
+        for number in range(int(rounds)):
+            receive(universe.group, number)
+            receive(universe.group, LONG + bytes([number]))
+            for wait in WAITS:
+                wait_for_request(universe.group, wait, float(number))
+            steps.read()
+            steps.read_wrongly()
+            claim(universe, number)
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
