@@ -497,7 +497,11 @@ Status Collectives::release(message::Group& group) {
   }
   Session& session = known.session;
   COUPLET_TRY(undisturbed(busy_, [&] {
-    former_.note(group.hash(), session.meeting().creation(), session.next_creation(), session.past().failure());
+    std::vector<std::int32_t> lost;
+    for (std::int32_t rank = 0; rank < group.size() && !session.losses().none(courier_); ++rank) {
+      if (session.losses().has(courier_, rank)) lost.push_back(rank);
+    }
+    former_.note(group.hash(), session.meeting().creation(), session.next_creation(), session.past().failure(), lost);
   }));
   known.cached.clear();
   known.short_calls.clear();

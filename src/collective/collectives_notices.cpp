@@ -1,4 +1,5 @@
 // The part of Collectives that takes notices of other members, and ends calls.
+#include "base/scope_count.hpp"
 #include "collective/call.hpp"
 #include "collective/collective.hpp"
 #include "os/clock.hpp"
@@ -36,7 +37,8 @@ bool Collectives::take_notices(KnownGroup& known) {
 void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inquiry, std::int32_t source) {
   Session& session = known.session;
   if (inquiry.creation < session.meeting().creation()) {  // the failure that ended that creation may not reach it
-    const Status failure = former_.failure_since(session.group().hash(), inquiry.creation);
+    const bool is_new = session.losses().has(courier_, source);  // what failed before is no matter of its life
+    const Status failure = is_new ? Status() : former_.failure_since(session.group().hash(), inquiry.creation, source);
     if (!failure.ok()) {
       const std::string again = fmt::format("rank {} has created the group again", session.group().rank());
       session.tell(inquiry.call, failure.within(again), {source}, &inquiry);
@@ -81,6 +83,7 @@ void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inqu
 
 // first_hand: this member has found the error, and tells all. Otherwise it passes the error on (Call::tell).
 void Collectives::revoke(Call& call, const Status& why, bool first_hand) noexcept {
+  const ScopeCount busy(busy_);  // to tell others may take a question to the hub, which polls
   Session& session = call.known->session;
   const Status named =
       first_hand && why.error() ? in_call(why, call.number, session.group(), name_of(call.arguments)) : why;

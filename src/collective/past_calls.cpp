@@ -9,6 +9,7 @@ void PastCalls::clear() {
   past_.assign(min_kept, {});
   causes_.clear();
   failure_ = {};
+  failed_call_ = 0;
 }
 
 // The oldest call whose place the next one takes has ended, or there are more places.
@@ -38,12 +39,14 @@ void PastCalls::end(std::uint64_t call, const wire::CollectiveHead& head, std::u
   past.signature = signature;
   past.head = head;
   if (!past.why.ok()) past.why = {};
-  if (!failure_.ok()) failure_ = {};
+  if (!failure_.ok() && call > failed_call_) failure_ = {};
 }
 
 void PastCalls::fail(std::uint64_t call, const Status& why) noexcept {
   place(call) = {.call = call, .failed = true, .ended = true, .head = {}, .why = why};
-  if (failure_.ok()) failure_ = why;
+  if (!failure_.ok()) return;
+  failure_ = why;
+  failed_call_ = call;
 }
 
 Status PastCalls::failure_in(std::uint64_t call) const noexcept {

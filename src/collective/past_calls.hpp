@@ -44,7 +44,7 @@ class PastCalls {
   [[nodiscard]] bool is_open(std::uint64_t call) const noexcept { return is_known(call) && !has_ended(call); }
   // Returns why a call has failed; ok: it has not, or is not known.
   [[nodiscard]] Status failure_in(std::uint64_t call) const noexcept;
-  // Returns why the first call failed that has failed since the last one that succeeded; ok: none has.
+  // Returns why the first call failed after which no later one has succeeded; ok: none has.
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
   // Returns the signature of the call before `call`; 0 if it has failed, or there was none.
   [[nodiscard]] std::uint32_t signature_before(std::uint64_t call) const noexcept {
@@ -73,6 +73,7 @@ class PastCalls {
   std::vector<Past> past_ = std::vector<Past>(min_kept);
   std::map<std::uint64_t, std::uint64_t> causes_;  // for the last calls
   Status failure_;
+  std::uint64_t failed_call_ = 0;  // the call of failure_
 };
 
 }  // namespace couplet::collective

@@ -253,8 +253,10 @@ void Session::ask_awaited(std::uint64_t call, const wire::CollectiveHead& head) 
   ask(call, head, targets);
 }
 
+// A creation in which no call was made is not counted. Not all members may know of it: a session that is not in use is
+// not kept.
 std::uint64_t Session::next_creation() const noexcept {
-  return std::max(meeting_.creation() + 1, heard_);
+  return std::max(meeting_.creation() + (next_call_ > 0 ? 1 : 0), heard_);
 }
 
 bool Session::start_again() {

@@ -114,23 +114,23 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
     return fail(Code::state, "tasks '{}' are closed", name_);
   }
   requesters_.look_for_returned(mailbox_);
-  const auto something = [this] { return settling_.has_first(inbox_) || nothing_comes(); };
+  const auto something = [this] { return settling_.has_first(queues_.inbox) || nothing_comes(); };
   if (!something()) {
     const Status waited = mailbox_.environment().engine().wait(
         something, deadline_ns, [] { return std::string("a request"); }, nullptr, true);
     if (waited.code() == Code::timeout) {
       settling_.settle(mailbox_.environment().engine());
     }
-    if (!waited.ok() && !settling_.has_first(inbox_)) {
+    if (!waited.ok() && !settling_.has_first(queues_.inbox)) {
       return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
     }
   }
-  if (!settling_.has_first(inbox_)) {
+  if (!settling_.has_first(queues_.inbox)) {
     COUPLET_TRY(conclude());
     return Code::end;
   }
-  const std::uint64_t id = inbox_.front();
-  inbox_.pop_front();
+  const std::uint64_t id = queues_.inbox.front();
+  queues_.inbox.pop_front();
   entries_.at(id).stage = Stage::held;
   pump();  // there is room for another request
   Entry& entry = entries_.at(id);
@@ -177,9 +177,9 @@ Status Coupler::run(std::uint64_t deadline_ns) {
     return fail(Code::state, "tasks '{}' are closed", name_);
   }
   automatic_ = true;
-  while (!inbox_.empty()) {
-    const std::uint64_t id = inbox_.front();
-    inbox_.pop_front();
+  while (!queues_.inbox.empty()) {
+    const std::uint64_t id = queues_.inbox.front();
+    queues_.inbox.pop_front();
     const auto entry = entries_.find(id);
     const Status status = enqueue(entry, entry->second.message.worker);
     if (!status.ok()) {
@@ -216,7 +216,7 @@ Status Coupler::conclude() {
 }
 
 std::uint64_t Coupler::waiting() const noexcept {
-  std::uint64_t count = inbox_.size();
+  std::uint64_t count = queues_.inbox.size();
   for (const auto& [worker, queue] : queues_) {
     count += queue.size();
   }

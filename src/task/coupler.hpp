@@ -91,12 +91,11 @@ class Coupler final : public Listener {
   };
   struct WorkerRanks {
     std::set<channel::PeerId> all;
-    std::map<channel::PeerId, std::uint64_t> greeted;  // the life after the newest one that a hello has named
+    std::map<channel::PeerId, std::uint64_t> greeted;  // the life after the newest one that was in a group
 
-    // The group has ended. What its hello has said of lives that are not there does not count any more: the hello of a
-    // group names the next life of a rank that is lost.
-    void end(WorkerGroup& group, Mailbox& mailbox);
-    // Is there a rank that lives, and that no hello of this life has named?
+    // Notes that a hello has named this life as one that is there, or a goodbye as one that was.
+    void note(const Life& life);
+    // Is there a rank that lives, and that has been in no group in this life?
     [[nodiscard]] bool any_awaited(Mailbox& mailbox) const;
     // Is there a rank that was lost, is in none of the groups, and may be started again?
     [[nodiscard]] bool any_lost(const Environment& environment, const std::vector<WorkerGroup>& groups) const;
@@ -127,6 +126,9 @@ class Coupler final : public Listener {
   };
   // The ids of the tasks that wait for workers, by worker id.
   struct Queues : std::map<std::int32_t, std::deque<std::uint64_t>> {
+    std::deque<std::uint64_t> inbox;  // those that wait for the user's coupler
+    // Takes the task out of the queue that it is in.
+    void forget(std::uint64_t id) noexcept;
     // Returns the queue whose oldest task a group of that worker id should do now, or nullptr if there is none.
     [[nodiscard]] std::deque<std::uint64_t>* next_for(std::int32_t worker, const Settling& settling);
   };
@@ -165,7 +167,6 @@ class Coupler final : public Listener {
   RequesterRanks requesters_;
   WorkerRanks worker_ranks_;
   Entries entries_;
-  std::deque<std::uint64_t> inbox_;
   Queues queues_;
   std::deque<std::pair<channel::PeerId, wire::TaskMessage>> parked_;
   std::vector<WorkerGroup> groups_;

@@ -62,13 +62,19 @@ void Coupler::accept(channel::PeerId source, TaskMessage message) {
   const std::uint64_t number = message.number;
   const std::int32_t worker = message.worker;
   const auto entry = entries_.emplace(id, Entry{Stage::inbox, source, number, std::move(message)}).first;
-  if (!automatic_) {
-    inbox_.push_back(id);
-    answer(source, TaskMessageKind::taken, number, {});
-    return;
+  Status status;
+  try {
+    if (automatic_) {
+      status = enqueue(entry, worker);
+    } else {
+      queues_.inbox.push_back(id);
+    }
+    answer(source, TaskMessageKind::taken, number, status);
+  } catch (const std::bad_alloc&) {
+    queues_.forget(id);
+    entries_.erase(entry);
+    throw;
   }
-  const Status status = enqueue(entry, worker);
-  answer(source, TaskMessageKind::taken, number, status);
   if (!status.ok()) {
     entries_.erase(entry);
   }
@@ -81,8 +87,9 @@ void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
   for (const auto& [id, entry] : entries_) {
     if (entry.requester == source && entry.number == number &&
         (entry.stage == Stage::inbox || entry.stage == Stage::waiting)) {
-      std::erase(entry.stage == Stage::inbox ? inbox_ : queues_[entry.message.worker], id);
-      entries_.erase(id);
+      const std::uint64_t dropped = id;
+      queues_.forget(dropped);
+      entries_.erase(dropped);
       pump();
       return;
     }
@@ -135,16 +142,23 @@ void Coupler::finish(std::uint64_t id, const Status& status) {
   if (entry == entries_.end()) {
     return;
   }
-  answer(entry->second.requester, TaskMessageKind::finished, entry->second.number, status);
-  if (entry->second.stage == Stage::inbox) {
-    std::erase(inbox_, id);
-  } else if (entry->second.stage == Stage::waiting) {
-    std::erase(queues_[entry->second.message.worker], id);
+  try {
+    answer(entry->second.requester, TaskMessageKind::finished, entry->second.number, status);
+  } catch (const std::bad_alloc&) {
+    give_up(mailbox_.environment(), entry->second.requester, Code::memory);
   }
+  queues_.forget(id);
   entries_.erase(entry);
 }
 
 // ---- workers ----
+
+void Coupler::Queues::forget(std::uint64_t id) noexcept {
+  std::erase(inbox, id);
+  for (auto& [worker, queue] : *this) {
+    std::erase(queue, id);
+  }
+}
 
 std::deque<std::uint64_t>* Coupler::Queues::next_for(std::int32_t worker, const Settling& settling) {
   std::deque<std::uint64_t>* best = nullptr;
@@ -203,7 +217,11 @@ void Coupler::pump() {
     while (!parked_.empty() && !options_.is_full(waiting())) {  // requests that wait for room
       auto [source, message] = std::move(parked_.front());
       parked_.pop_front();
-      accept(source, std::move(message));
+      try {
+        accept(source, std::move(message));
+      } catch (const std::bad_alloc&) {
+        give_up(mailbox_.environment(), source, Code::memory);
+      }
     }
     WorkerGroup* const group = choose_group();
     if (group == nullptr) {
@@ -222,7 +240,7 @@ void Coupler::pump() {
     const Status sent = group->send_task(mailbox_, space_, entry.message);
     if (!sent.ok() && mailbox_.is_gone(group->leader)) {
       give_back(*group, sent, true);
-      worker_ranks_.end(*group, mailbox_);
+      group->gone = true;
       reject_hopeless();
     } else if (!sent.ok()) {  // it lives, and can be given another task
       finish(id, sent.code() == Code::memory ? no_memory(mailbox_, name_) : sent);
@@ -237,12 +255,12 @@ void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
   group.worker = message.worker;
   group.mark = mark_of(message);
   group.leader = source;
-  for (const std::int64_t rank : message.numbers) {
-    const auto peer = static_cast<channel::PeerId>(rank);  // the low 32 bits
-    const std::uint64_t life = static_cast<std::uint64_t>(rank) >> hello_life_shift;
-    group.ranks.emplace(peer, life);
-    std::uint64_t& greeted = worker_ranks_.greeted[peer];
-    greeted = std::max(greeted, life + 1);
+  for (const std::int64_t number : message.numbers) {
+    const Life life = Life::of(number);
+    group.ranks.emplace(life.rank, life.incarnation);
+    if (!life.is_awaited) {  // it has not opened the tasks, and the group may close them before
+      worker_ranks_.note(life);
+    }
   }
   // The hello may have been kept until this coupler opened the tasks. Or it is newer than what is known of its sender.
   group.gone = mailbox_.is_gone(source) && life_of(message) <= mailbox_.environment().incarnation(source);
@@ -285,7 +303,7 @@ void Coupler::left(channel::PeerId source) {
   for (WorkerGroup& group : groups_) {
     if (group.leader == source && !group.gone) {
       give_back(group, fail(Code::peer_lost, "{} has closed", mailbox_.environment().peer_name(source)), true);
-      worker_ranks_.end(group, mailbox_);
+      group.gone = true;
     }
   }
 }
@@ -307,15 +325,9 @@ void Coupler::give_back(WorkerGroup& group, const Status& why, bool may_retry) {
   group.task.reset();
 }
 
-void Coupler::WorkerRanks::end(WorkerGroup& group, Mailbox& mailbox) {
-  group.gone = true;
-  for (const auto& [rank, life] : group.ranks) {
-    const bool is_there = !mailbox.is_gone(rank) && mailbox.environment().incarnation(rank) == life;
-    const auto named = greeted.find(rank);
-    if (!is_there && named != greeted.end() && named->second == life + 1) {
-      named->second = life;
-    }
-  }
+void Coupler::WorkerRanks::note(const Life& life) {
+  std::uint64_t& after = greeted[life.rank];
+  after = std::max(after, life.incarnation + 1);
 }
 
 bool Coupler::WorkerRanks::any_awaited(Mailbox& mailbox) const {
@@ -369,6 +381,9 @@ void Coupler::message(channel::PeerId source, TaskMessage message) {
       finished_work(source, message);
       break;
     case TaskMessageKind::goodbye:
+      for (const std::int64_t number : message.numbers) {
+        worker_ranks_.note(Life::of(number));
+      }
       left(source);
       reject_hopeless();
       pump();
@@ -397,9 +412,7 @@ void Coupler::lost(channel::PeerId peer, const Status& why) {
       continue;
     }
     give_back(group, why, options_.on_lost == OnLost::retry);
-    if (group.leader == peer) {
-      worker_ranks_.end(group, mailbox_);
-    }
+    group.gone = group.leader == peer;
   }
   reject_hopeless();
   pump();

@@ -46,6 +46,11 @@ std::uint64_t space_of(std::string_view kind, std::string_view name) {
   return XXH3_64bits_withSeed(name.data(), name.size(), XXH3_64bits(kind.data(), kind.size()));
 }
 
+void give_up(Environment& environment, channel::PeerId peer, const Status& why) noexcept {
+  auto& messenger = environment.messenger();
+  messenger.give_up_peer(messenger.groups().universe(), static_cast<std::int32_t>(peer), why);
+}
+
 Mailbox::Mailbox(Environment& environment, std::uint64_t max_kept_bytes)
     : environment_(environment),
       max_kept_bytes_(max_kept_bytes),
@@ -133,12 +138,15 @@ Status Mailbox::listen(std::uint64_t space, Listener& listener) {
   ended_.erase(space);
   const auto found = kept_.find(space);
   if (found != kept_.end()) {
-    const std::vector<Kept> messages = std::move(found->second);
+    std::vector<Kept> messages = std::move(found->second);
     kept_.erase(found);
-    for (const Kept& kept : messages) {
+    for (Kept& kept : messages) {
       kept_bytes_ -= cost_of(kept.message);
-      if (!is_outdated(environment_, kept.source, kept.message)) {
-        listener.message(kept.source, kept.message);
+      if (is_outdated(environment_, kept.source, kept.message)) continue;
+      try {
+        listener.message(kept.source, std::move(kept.message));
+      } catch (const std::bad_alloc&) {
+        give_up(environment_, kept.source, Code::memory);
       }
     }
   }
@@ -251,13 +259,19 @@ void Mailbox::tell(const Call& call) {
   }
 }
 
-// Reports a peer as lost from which no answer will come, although it lives.
+// Takes a peer for lost from which no answer will come, although it lives. The next poll reports it.
 void Mailbox::lose(channel::PeerId peer, const Status& why) {
-  if (!breaks_.cut_off.emplace(peer, why).second) {
+  if (breaks_.cut_off.contains(peer)) {
     return;
   }
+  due_.push_back(News{peer, why});  // what needs memory comes first
+  try {
+    breaks_.cut_off.emplace(peer, why);
+  } catch (const std::bad_alloc&) {
+    due_.pop_back();
+    throw;
+  }
   withdrawals.lost(peer);
-  tell([&](Listener& listener) { listener.lost(peer, why); });
 }
 
 // The connection to a peer that lives can fail: after its patience, or since one side has no memory for a message.
@@ -267,7 +281,7 @@ void Mailbox::look_for_failed_connections() {
   if (breaks_.losses == courier.losses()) {
     return;
   }
-  breaks_.losses = courier.losses();
+  const std::uint64_t losses = courier.losses();
   for (std::int32_t rank = 0; rank < messenger.groups().universe().size(); ++rank) {
     const auto peer = static_cast<channel::PeerId>(rank);
     const bool lives = !breaks_.gone.contains(peer) && !environment_.is_lost(peer);
@@ -275,6 +289,7 @@ void Mailbox::look_for_failed_connections() {
       lose(peer, courier.loss(peer));
     }
   }
+  breaks_.losses = losses;  // if there was no memory to tell of one, the next poll looks again
 }
 
 // What a poll would have handled before the loss is handled before it, also if polls do nothing now.
@@ -316,9 +331,8 @@ void Mailbox::take(const Arrived& arrived) {
     status = Code::memory;
   }
   if (status.code() == Code::memory || status.code() == Code::limit) {
-    auto& messenger = environment_.messenger();
-    messenger.give_up_peer(messenger.groups().universe(), arrived.sender,
-                           fail(status.code(), "there is no memory for a task message of {} bytes", arrived.bytes));
+    give_up(environment_, source,
+            fail(status.code(), "there is no memory for a task message of {} bytes", arrived.bytes));
   }
 }
 

@@ -55,14 +55,34 @@ constexpr unsigned number_bits = 40;  // each incarnation has so many bits for i
   return message.number >> number_bits;
 }
 
-// A hello names each rank of its group by its universe rank and, shifted by this, its incarnation.
-constexpr unsigned hello_life_shift = 32;
+// One process, as a hello or goodbye names it: a rank of the universe, and its incarnation.
+struct Life {
+  channel::PeerId rank = 0;
+  std::uint64_t incarnation = 0;
+  bool is_awaited = false;  // the sender knows that the rank is gone, and means the life that comes next
+
+  [[nodiscard]] std::int64_t number() const noexcept {
+    return static_cast<std::int64_t>(rank | (incarnation << 32U) | (is_awaited ? awaited_mark : 0));
+  }
+  [[nodiscard]] static Life of(std::int64_t number) noexcept {
+    const auto bits = static_cast<std::uint64_t>(number);
+    return {static_cast<channel::PeerId>(bits & 0xFFFF'FFFFU), (bits & ~awaited_mark) >> 32U,
+            (bits & awaited_mark) != 0};
+  }
+
+ private:
+  static constexpr std::uint64_t awaited_mark = std::uint64_t{1} << 62U;
+};
 
 // A group of workers can close the tasks and open them again while a task, or the word that none comes, is on its way
 // to it. So a coupler sends with them this mark of the group's last hello, and what has an earlier one is dropped.
 [[nodiscard]] inline std::int32_t mark_of(const wire::TaskMessage& hello) noexcept {
   return static_cast<std::int32_t>(hello.number & 0x7FFF'FFFF);
 }
+
+// Breaks the connection to a peer that waits for an answer for which there is no memory: it is told that this process
+// is lost for it.
+void give_up(Environment& environment, channel::PeerId peer, const Status& why) noexcept;
 
 class Mailbox final : public engine::Source {
  public:

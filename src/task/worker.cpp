@@ -90,14 +90,21 @@ TaskMessage Worker::greeting() {
   hello.space = space_;
   hello.number = mailbox_.next_number();
   hello.worker = id_ == any_worker ? program_id : id_;
+  hello.numbers = lives();
+  return hello;
+}
+
+// Returns the ranks of the group as a message names them. A rank that is gone is named by its next life, since the
+// ranks first meet after the hello.
+std::vector<std::int64_t> Worker::lives() {
+  std::vector<std::int64_t> all;
   for (const std::int32_t rank : ranks_) {
     const auto peer = static_cast<channel::PeerId>(rank);
-    const std::uint16_t life = mailbox_.environment().incarnation(peer);
-    // The ranks first meet after the hello, so for a rank that is gone the hello names its next incarnation.
-    const std::int64_t meant = life + (mailbox_.environment().alive(peer, life).ok() ? 0 : 1);
-    hello.numbers.push_back((meant << hello_life_shift) | rank);
+    const std::uint16_t known = mailbox_.environment().incarnation(peer);
+    const bool is_gone = !mailbox_.environment().alive(peer, known).ok();
+    all.push_back(Life{peer, std::uint64_t{known} + (is_gone ? 1 : 0), is_gone}.number());
   }
-  return hello;
+  return all;
 }
 
 // A coupler that is lost when this worker opens the tasks has not said that no task comes, and may be started again.
@@ -235,7 +242,10 @@ Status Worker::share(const Status& found) {
     give_up(images.status());
     return images.status();
   }
-  has_met_ = true;
+  if (!has_met_) {
+    met_ = lives();
+    has_met_ = true;
+  }
   COUPLET_TRY(find_refusal(images.value()));
   if (team_->rank() == 0) {
     return found;
@@ -373,6 +383,7 @@ Status Worker::close() {
     goodbye.kind = TaskMessageKind::goodbye;
     goodbye.space = space_;
     goodbye.number = mailbox_.next_number();
+    goodbye.numbers = met_;
     // Also to those that have said that no task comes: they may have requesters again.
     for (const auto& [coupler, mark] : std::exchange(couplers_.greeted, {})) {  // a send may tell of a loss
       static_cast<void>(mailbox_.send(coupler, goodbye));

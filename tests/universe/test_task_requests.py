@@ -383,3 +383,35 @@ def test_a_coupler_without_memory_to_give_a_task_to_a_worker_says_so(trio: Trio)
     requester.get("t0 = r.submit(couplet.ANY_WORKER, [1], np.zeros(32 << 20, np.uint8), timeout=20)")
     requester.refused("t0.wait(20)", "MEMORY", "program 'coupler' rank 0", "no memory to give the task to a worker")
     do_the_last_task(coupler, requester, worker)
+
+
+@pytest.mark.parametrize("computes", [False, True])
+def test_a_request_does_not_wait_for_ranks_that_have_closed(make_world: MakeWorld, computes: bool) -> None:
+    """Fault: it did, if the coupler heard of the goodbye of a rank's next life before it knew that life."""
+    world = make_world("coupler:1,requester:1,worker:2")
+    coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
+    group = [Guest(world, "worker", rank, 2) for rank in range(2)]
+    for each in (coupler, requester, *group):
+        each.ready()
+    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
+    requester.get("r = universe.requester('t')")
+    for line in ("w = universe.worker('t')", "w.close()"):
+        for each in group:
+            each.get(line)
+        coupler.get("c.run(0.3)")
+    group[1].process.kill()
+    group[1].process.wait()
+    group[1] = Guest(world, "worker", 1, 2).ready()
+    group[0].get("[universe.progress() or time.sleep(0.01) for _ in range(50)] and 0")
+    if not computes:
+        coupler.get("c.run(0.3)")
+    for line in ("w = universe.worker('t')", "outcome(lambda: w.next(timeout=0.2))", "w.close()"):
+        for each in group:
+            each.say(line)
+        for each in group:
+            each.hear()
+    coupler.say("c.run(50)")
+    requester.refused("r.submit(couplet.ANY_WORKER, [1], timeout=50).wait(50)", "PEER_LOST", "no group of workers")
+    requester.get("r.close()")
+    coupler.hear()
+    requester.leave(coupler, *group)

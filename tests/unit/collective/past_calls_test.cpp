@@ -21,7 +21,11 @@ TEST(PastCalls, KnowWhyACallFailedUntilOneSucceeds) {
   EXPECT_EQ(past.failure().text(), failure_of_call(1).text());
   past.end(3, {}, 1);
   EXPECT_TRUE(past.failure().ok());
-  past.fail(4, failure_of_call(4));
+  past.begin(4, {});
+  past.begin(5, {});
+  past.fail(5, failure_of_call(5));
+  past.end(4, {}, 1);
+  EXPECT_EQ(past.failure().text(), failure_of_call(5).text()) << "an earlier call has ended, and no later one";
   past.clear();
   EXPECT_TRUE(past.failure().ok());
 }

@@ -182,8 +182,112 @@ TEST(CouplerAndWorkers, WaitsForALifeThatAHelloHasNamedBeforeItWasThere) {
     });
   };
   let_request_wait(coupler, [](Rank& rank, Scene& scene) {
-    rank.environment.restarted_ = 3;
+    rank.environment.gone_ = 3;
     open_and_close(rank, scene);
+    rank.environment.gone_ = -1;
+  });
+}
+
+// Fault: if the coupler heard that the life was there before the group closed, it refused the request.
+TEST(CouplerAndWorkers, WaitsForALifeThatIsBackBeforeTheGroupCloses) {
+  std::atomic<bool> has_opened{false};
+  std::atomic<bool> has_heard{false};
+  const auto coupler = [&](Rank& rank, Scene& scene) {
+    rank.environment.gone_ = 3;
+    auto made = open_coupler(rank);
+    ASSERT_FINE(run_in_slices(*made, [&] {
+      if (has_opened && !has_heard) {
+        EXPECT_EQ(made->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes the hello
+        rank.environment.gone_ = -1;
+        rank.environment.restarted_ = 3;
+        rank.mailbox.returned(3);
+        EXPECT_EQ(made->run(os::deadline_after(0.05)).code(), Code::not_yet);
+        has_heard = true;
+      } else if (scene.has_closed && !scene.is_back) {
+        EXPECT_EQ(made->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes the goodbye
+        scene.is_back = true;
+      }
+    }));
+  };
+  let_request_wait(coupler, [&](Rank& rank, Scene& /*scene*/) {
+    rank.environment.gone_ = 3;
+    auto former = open_worker(rank);
+    has_opened = true;
+    poll_until(rank, [&] { return has_heard.load(); });
+    former.reset();
+    rank.environment.gone_ = -1;
+  });
+}
+
+// Fault: it waited for ranks that had opened the tasks and closed them, if it heard of their lives after that.
+TEST(CouplerAndWorkers, DoesNotWaitForALifeThatHadClosedBeforeTheCouplerKnewIt) {
+  std::atomic<bool> has_closed{false};
+  std::atomic<bool> is_back{false};
+  std::atomic<bool> is_over{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      EXPECT_EQ(request_one(rank, is_back, is_over).code(), Code::peer_lost);
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      ASSERT_FINE(run_in_slices(*coupler, [&] {
+        if (!has_closed || is_back) {
+          return;
+        }
+        EXPECT_EQ(coupler->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes hello and goodbye
+        rank.environment.restarted_ = 3;
+        rank.mailbox.lost(3, fail(Code::peer_lost, "rank 3 was killed"));
+        rank.mailbox.returned(3);
+        EXPECT_EQ(coupler->run(os::deadline_after(0.05)).code(), Code::not_yet);
+        is_back = true;
+      }));
+    } else {
+      if (rank.environment.self() == 2) {
+        rank.environment.restarted_ = 3;
+        open_worker(rank).reset();
+        has_closed = true;
+      }
+      poll_until(rank, [&] { return is_over.load(); });
+    }
+  });
+}
+
+// Fault: the group had said hello before the life was there, so the coupler waited for it for ever after it had closed.
+TEST(CouplerAndWorkers, DoesNotWaitForAnAwaitedLifeThatHasMetItsGroup) {
+  std::atomic<bool> has_greeted{false};
+  std::atomic<int> closed{0};
+  std::atomic<bool> may_begin{false};
+  std::atomic<bool> is_over{false};
+  run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}}, [&](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      EXPECT_EQ(request_one(rank, may_begin, is_over).code(), Code::peer_lost);
+    } else if (program == "coupler") {
+      rank.environment.restarted_ = 3;
+      auto coupler = open_coupler(rank);
+      ASSERT_FINE(run_in_slices(*coupler, [&] {
+        if (closed == 2 && !may_begin) {
+          EXPECT_EQ(coupler->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes the goodbye
+          may_begin = true;
+        }
+      }));
+    } else {
+      const bool is_leader = rank.environment.self() == 2;
+      if (is_leader) {
+        rank.environment.gone_ = 3;
+      } else {
+        poll_until(rank, [&] { return has_greeted.load(); });
+      }
+      auto worker = open_worker(rank);
+      has_greeted = true;
+      if (is_leader) {
+        rank.environment.gone_ = -1;
+        rank.environment.restarted_ = 3;
+      }
+      Incoming task;
+      EXPECT_EQ(worker->next({}, os::deadline_after(0.2), task).code(), Code::not_yet);
+      worker.reset();
+      ++closed;
+      poll_until(rank, [&] { return is_over.load(); });
+    }
   });
 }
 
