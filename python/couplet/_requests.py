@@ -53,15 +53,18 @@ class Request(Thing):
         DeadlineError
             `timeout` seconds (None: for ever) have passed. The request is still pending, and may be waited for again.
         """
-        end = None if timeout is None else limit(timeout, "wait")
+        self._finish(None if timeout is None else limit(timeout, "wait"))
+        return self._result()
+
+    def _finish(self, end: float | None) -> None:
         while self.pending:
             try:
                 message = self._part.wait(left(end))
             except Error as error:
-                self._fail(error)
+                if not is_of_signal(error):
+                    self._fail(error)
                 raise
             self._finish_part(message)
-        return self._result()
 
     def _wait_or_withdraw(self, timeout: float | None) -> Any:
         """Waits for a receive of which the caller has no request, and withdraws it after the timeout.
@@ -70,14 +73,18 @@ class Request(Thing):
         """
         try:
             try:
-                return self.wait(timeout)
-            except DeadlineError:
-                if self.pending and not self._withdraw():
-                    return self.wait()
-                raise
-        except Error:
+                self._finish(None if timeout is None else limit(timeout, "wait"))
+            except DeadlineError as error:
+                if is_of_signal(error) or not self.pending or self._withdraw():
+                    raise
+                self._finish(None)
+        except BaseException as raised:
+            if is_of_signal(raised) or not isinstance(raised, Error):
+                self._interrupted(raised)
             raise
-        except BaseException as raised:  # by the handler of a signal
+        try:
+            return self._result()
+        except KeyboardInterrupt as raised:
             self._interrupted(raised)
             raise
 
@@ -87,7 +94,7 @@ class Request(Thing):
 
     def _interrupted(self, raised: BaseException) -> None:
         """Called when a signal has ended the wait for a receive of which the caller has no request."""
-        if not self._withdraw():
+        if self._error is None and not self._part.failed and not self._withdraw():
             raised.add_note("Recv: a message is in the buffer, or on its way into it, and will not be given again")
 
     def test(self) -> tuple[bool, Any]:
@@ -142,6 +149,11 @@ class Request(Thing):
         return self._message
 
 
+def is_of_signal(raised: BaseException) -> bool:
+    """Says whether the handler of a signal has raised the exception while a call waited: the call has not failed."""
+    return getattr(raised, "_of_couplet_signal", False)
+
+
 def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[Any]:
     """Waits until all requests are complete and returns their results. It then raises the first error in their
     order.
@@ -154,6 +166,8 @@ def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[A
             rest = left(end)
             results.append(request.wait(None if rest < 0 else rest))
         except Error as error:
+            if is_of_signal(error):
+                raise
             first = first or in_name_of("waitall", error)
     if first is not None:
         raise first
@@ -165,11 +179,16 @@ def waitany(requests: Sequence[Request], timeout: float | None = None) -> tuple[
     end = limit(timeout, "waitany")
     given = _checked(requests, "waitany")
     while waiting := [(index, request) for index, request in enumerate(given) if request.pending]:
+        for index, request in waiting:  # those of which a signal took the result
+            if not request._part.pending and request._advance():
+                return index, request.wait()
+        waiting = [(index, request) for index, request in waiting if request.pending]
         try:
             found, message = _couplet.waitany([request._part for _, request in waiting], left(end))
         except Error as error:
-            for _, request in waiting:
-                request._fail(error)
+            if not is_of_signal(error):
+                for _, request in waiting:
+                    request._fail(error)
             raise
         index, request = waiting[found]
         request._finish_part(message)

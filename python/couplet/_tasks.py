@@ -32,7 +32,7 @@ class Task(Thing):
 
     @property
     def pending(self) -> bool:
-        """Says whether the task is not known to be done."""
+        """Says whether no call has said yet that the task is done."""
         return self._handle.pending
 
     def wait(self, timeout: float | None = None) -> None:
@@ -54,7 +54,7 @@ class Task(Thing):
         return self._handle, 0, 0, 0
 
     def _settled(self) -> bool:
-        return not self._handle.pending
+        return self._handle.ended
 
 
 def waitany_task(tasks: Sequence[Task], timeout: float | None = None) -> tuple[int, Error | None]:

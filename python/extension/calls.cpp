@@ -221,7 +221,11 @@ bool Interruption::has_come() {
   return is_main_thread() && check(this) != 0;
 }
 
+// The package treats it otherwise than an error of the call, also if it is an error of Couplet.
 void Interruption::raise() {
+  if (PyObject_SetAttrString(raised_.ptr(), "_of_couplet_signal", Py_True) != 0) {
+    PyErr_Clear();
+  }
   PyErr_SetObject(raised_.type().ptr(), raised_.ptr());
   throw nb::python_error();
 }

@@ -90,7 +90,7 @@ struct Untold {
   std::string call;
   Outcome outcome;
   nb::object answer;
-  nb::object arrays{};  ///< those that a read has filled
+  nb::object arrays{};  ///< copies of those that a read has filled
 };
 
 struct Series {
@@ -138,7 +138,7 @@ struct Series {
   static void refuse(couplet_series* series, const Refusal& why,
                      couplet_status (*call)(couplet_series*, couplet_status, const char*));
   template <typename Call>
-  [[nodiscard]] nb::tuple read_batch(const char* verb, const nb::list& outs, const Call& call);
+  [[nodiscard]] nb::tuple read_batch(const char* verb, const std::vector<LooseMemory>& outs, const Call& call);
   /// Gives out what an interrupted call has taken. Its arrays are copied to `outs`, which have room for so many steps.
   [[nodiscard]] nb::tuple tell(const char* verb, uint64_t room, const nb::list& outs);
 };
@@ -150,7 +150,7 @@ struct Task {
   std::shared_ptr<const bool> are_closed;  ///< the tasks with which it was submitted
   bool is_completed_now = false;           ///< a call is running that completes it
   std::optional<Outcome> ended{};          ///< it is told again, as that of a request
-  bool is_told = false;                    ///< a call has told the end, or the exception of a signal took its place
+  bool is_told = false;                    ///< a call has told the end
 
   /// Raises an error if it is pending in tasks that are closed, which have freed it.
   void check_open(const char* verb) const;
@@ -195,10 +195,11 @@ struct Tasks {
   void complete(uint64_t id, couplet_status outcome, const std::string& text) const;
   void dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload) const;
   /// Runs the built-in coupler. Returns false after the timeout.
-  [[nodiscard]] bool run(double timeout_s) const;
+  [[nodiscard]] bool run(double timeout_s);
   void close();
 
  private:
+  void dispatch_untold();
   [[nodiscard]] couplet_tasks* open_handle(const char* verb) const;
   couplet_status check(const Outcome& outcome, const char* verb) const;
 };

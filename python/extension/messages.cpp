@@ -156,11 +156,6 @@ namespace {
 
 /// Waits for one of the requests. Returns its index (-1: none is pending) and its message.
 nb::tuple wait_any(const std::vector<Request*>& requests, double timeout_s) {
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (requests[i]->ended) {
-      return nb::make_tuple(static_cast<int32_t>(i), requests[i]->tell("waitany"));
-    }
-  }
   std::shared_ptr<UniverseState> state;
   std::vector<couplet_request*> handles;
   for (const Request* request : requests) {
@@ -214,6 +209,7 @@ void bind_messages(nb::module_& module) {
       });
   nb::class_<Request>(module, "Request")
       .def_prop_ro("pending", [](const Request& request) { return request.handle != nullptr; })
+      .def_prop_ro("failed", [](const Request& request) { return request.ended && request.ended->outcome.status < 0; })
       .def("wait", &Request::wait, nb::arg("timeout"), Stays())
       .def("test", &Request::test, Stays())
       .def("withdraw", &Request::withdraw, Stays());

@@ -163,9 +163,27 @@ std::shared_ptr<const Description> Series::described(couplet_series* series, con
   return description;
 }
 
+namespace {
+
+/// Returns a NumPy array over the first steps of the memory.
+nb::object first_steps(const LooseMemory& given, std::size_t count) {
+  const auto element_bytes = static_cast<int64_t>(couplet_type_bytes(given.memory.type));
+  std::vector<std::size_t> shape;
+  std::vector<int64_t> strides;
+  for (std::size_t dimension = 0; dimension < given.shape.size(); ++dimension) {
+    shape.push_back(dimension == 0 ? count : static_cast<std::size_t>(given.shape[dimension]));
+    strides.push_back(given.strides[dimension] / element_bytes);
+  }
+  return nb::cast(nb::ndarray<nb::numpy>(given.memory.data, shape.size(), shape.data(), nb::handle(), strides.data(),
+                                         element_type(given.memory.type)),
+                  nb::rv_policy::reference);
+}
+
+}  // namespace
+
 /// Lets `call` fill a batch without the interpreter's lock, and turns it into what Series::read returns.
 template <typename Call>
-nb::tuple Series::read_batch(const char* verb, const nb::list& outs, const Call& call) {
+nb::tuple Series::read_batch(const char* verb, const std::vector<LooseMemory>& outs, const Call& call) {
   couplet_series_batch batch{};
   batch.struct_bytes = sizeof batch;
   Batch copy;
@@ -179,7 +197,11 @@ nb::tuple Series::read_batch(const char* verb, const nb::list& outs, const Call&
   };
   const auto keep = [&](const Outcome& ended) {
     if (ended.status != COUPLET_NOT_YET) {
-      untold = Untold{verb, ended, answer(ended), outs};
+      nb::list arrays;
+      for (const LooseMemory& out : outs) {  // the caller may use the arrays before the next call
+        arrays.append(first_steps(out, copy.count).attr("copy")());
+      }
+      untold = Untold{verb, ended, answer(ended), arrays};
     }
   };
   const Outcome outcome =
@@ -193,18 +215,23 @@ nb::tuple Series::tell(const char* verb, uint64_t room, const nb::list& outs) {
     raise(COUPLET_ERROR_STATE, std::string(verb) + ": a signal has ended " + untold->call +
                                    " when it had steps; call that first, which gives them out");
   }
-  const auto arrays = nb::cast<nb::list>(untold->arrays);
   auto answer = nb::cast<nb::tuple>(untold->answer);
   const auto count = nb::cast<uint64_t>(answer[1]);
   if (count > room) {
     raise(COUPLET_ERROR_ARGUMENT, std::string(verb) + ": a signal has ended the call before when it had " +
                                       counted(count, "step", "steps") + "; give room for all of them");
   }
-  for (std::size_t i = 0; i < outs.size() && count > 0; ++i) {
-    const nb::object own = arrays[i];
-    if (!own.is(outs[i])) {
-      const nb::object steps = nb::steal(PySlice_New(nullptr, nb::int_(count).ptr(), nullptr));
-      outs[i][steps] = own[steps];
+  if (count > 0) {
+    const auto known = described(handle, verb);
+    std::vector<LooseMemory> memory;
+    for (std::size_t i = 0; i < outs.size(); ++i) {
+      memory.push_back(loose_memory(outs[i], true, verb));
+      if (i < known->fields.size()) {
+        check_steps(memory.back(), known->fields[i], count, verb);
+      }
+    }
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      first_steps(memory[i], count)[nb::ellipsis()] = untold->arrays[i];
     }
   }
   const Untold told = *std::exchange(untold, std::nullopt);
@@ -457,7 +484,7 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
     }
   };
   prepared(prepare, [&](const Refusal& why) { refuse(series, why, couplet_private_refuse_read); });
-  return read_batch("read", outs, [&](couplet_series_batch* batch) {
+  return read_batch("read", memory, [&](couplet_series_batch* batch) {
     return couplet_series_read_arrays(series, at_least, up_to, timeout_s, list.data(),
                                       static_cast<int32_t>(list.size()), batch);
   });
@@ -485,7 +512,7 @@ nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, co
     }
   };
   prepared(prepare, [&](const Refusal& why) { refuse(series, why, couplet_private_refuse_read_at); });
-  return read_batch("read_at", outs, [&](couplet_series_batch* batch) {
+  return read_batch("read_at", memory, [&](couplet_series_batch* batch) {
     return couplet_series_read_at(series, times.data(), static_cast<int32_t>(times.size()), timeout_s, list.data(),
                                   static_cast<int32_t>(list.size()), batch);
   });
@@ -496,6 +523,7 @@ void Series::close() {
     return;
   }
   Use use(state, "close");
+  untold.reset();
   couplet_series* const series = std::exchange(handle, nullptr);
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   // The thread that sees the end of the call, be it this one or the abandoned one, gives the state back.

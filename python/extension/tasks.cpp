@@ -289,8 +289,27 @@ void Tasks::dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& pa
   check(outcome, "dispatch");
 }
 
-bool Tasks::run(double timeout_s) const {
+/// Does with a task that an interrupted call of `next` has taken what its request asks for.
+void Tasks::dispatch_untold() {
+  const Untold taken_before = *std::exchange(untold, std::nullopt);
+  const auto task = nb::cast<nb::tuple>(taken_before.answer);
+  const auto id = nb::cast<uint64_t>(task[1]);
+  if (taken_before.outcome.status != COUPLET_OK) {
+    return;
+  }
+  try {
+    dispatch(id, nb::cast<int32_t>(task[3]), nb::cast<std::vector<int64_t>>(task[4]), task[5]);
+  } catch (const nb::python_error& error) {
+    const Refusal why = refusal_of(error);
+    complete(id, why.error, why.text);
+  }
+}
+
+bool Tasks::run(double timeout_s) {
   couplet_tasks* const tasks = open_handle("run");
+  if (untold) {
+    dispatch_untold();
+  }
   const Use use(state, "run");
   const Outcome outcome = blocking([&] { return couplet_tasks_run(tasks, timeout_s); });
   return check(outcome, "run") == COUPLET_OK;
@@ -301,6 +320,7 @@ void Tasks::close() {
     return;
   }
   const Use use(state, "close");
+  untold.reset();
   couplet_tasks* const tasks = std::exchange(handle, nullptr);
   *are_closed = true;
   check_open(unlocked([&] { return couplet_tasks_close(tasks); }), *state, true, "close", "handle of the tasks");
@@ -329,7 +349,8 @@ std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, c
 
 void bind_tasks(nb::module_& module) {
   nb::class_<Task>(module, "Task")
-      .def_prop_ro("pending", [](const Task& task) { return task.handle != nullptr; })
+      .def_prop_ro("pending", [](const Task& task) { return !task.is_told; })
+      .def_prop_ro("ended", [](const Task& task) { return task.handle == nullptr; })
       .def("wait", &Task::wait, nb::arg("timeout"), Stays())
       .def("test", &Task::test, Stays());
   nb::class_<Tasks>(module, "Tasks")

@@ -127,10 +127,21 @@ void leave(Universe& universe) {
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   couplet_universe* handle = std::exchange(lent->handle, nullptr);
   const auto give_back = [lent](couplet_status) { lent->in_use = false; };
-  const Outcome outcome = interruptible([handle] { return couplet_leave(handle); }, give_back);
+  const auto give_up_memory = [&] {
+    if (!lent->in_use) {  // the call has ended, and touches nothing any more
+      lent->parked.clear();
+      lent->exposed.clear();
+    }
+  };
+  Outcome outcome;
+  try {
+    outcome = interruptible([handle] { return couplet_leave(handle); }, give_back);
+  } catch (const nb::python_error&) {
+    give_up_memory();
+    throw;
+  }
   give_back(outcome.status);
-  lent->parked.clear();
-  lent->exposed.clear();
+  give_up_memory();
   check(outcome, "leave");
 }
 

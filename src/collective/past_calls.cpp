@@ -1,5 +1,6 @@
 #include "collective/past_calls.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -44,9 +45,8 @@ void PastCalls::end(std::uint64_t call, const wire::CollectiveHead& head, std::u
 
 void PastCalls::fail(std::uint64_t call, const Status& why) noexcept {
   place(call) = {.call = call, .failed = true, .ended = true, .head = {}, .why = why};
-  if (!failure_.ok()) return;
-  failure_ = why;
-  failed_call_ = call;
+  if (failure_.ok()) failure_ = why;
+  failed_call_ = std::max(failed_call_, call);
 }
 
 Status PastCalls::failure_in(std::uint64_t call) const noexcept {

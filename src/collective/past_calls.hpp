@@ -73,7 +73,7 @@ class PastCalls {
   std::vector<Past> past_ = std::vector<Past>(min_kept);
   std::map<std::uint64_t, std::uint64_t> causes_;  // for the last calls
   Status failure_;
-  std::uint64_t failed_call_ = 0;  // the call of failure_
+  std::uint64_t failed_call_ = 0;  // the last call that has failed
 };
 
 }  // namespace couplet::collective

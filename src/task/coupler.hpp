@@ -93,7 +93,7 @@ class Coupler final : public Listener {
     std::set<channel::PeerId> all;
     std::map<channel::PeerId, std::uint64_t> greeted;  // the life after the newest one that was in a group
 
-    // Notes that a hello has named this life as one that is there, or a goodbye as one that was.
+    // Notes a life that is in a group, or was in one.
     void note(const Life& life);
     // Is there a rank that lives, and that has been in no group in this life?
     [[nodiscard]] bool any_awaited(Mailbox& mailbox) const;

@@ -87,9 +87,8 @@ void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
   for (const auto& [id, entry] : entries_) {
     if (entry.requester == source && entry.number == number &&
         (entry.stage == Stage::inbox || entry.stage == Stage::waiting)) {
-      const std::uint64_t dropped = id;
-      queues_.forget(dropped);
-      entries_.erase(dropped);
+      std::erase(entry.stage == Stage::inbox ? queues_.inbox : queues_[entry.message.worker], id);
+      entries_.erase(id);
       pump();
       return;
     }
@@ -147,7 +146,9 @@ void Coupler::finish(std::uint64_t id, const Status& status) {
   } catch (const std::bad_alloc&) {
     give_up(mailbox_.environment(), entry->second.requester, Code::memory);
   }
-  queues_.forget(id);
+  if (entry->second.stage == Stage::inbox || entry->second.stage == Stage::waiting) {
+    queues_.forget(id);
+  }
   entries_.erase(entry);
 }
 
@@ -380,10 +381,14 @@ void Coupler::message(channel::PeerId source, TaskMessage message) {
     case TaskMessageKind::done:
       finished_work(source, message);
       break;
-    case TaskMessageKind::goodbye:
+    case TaskMessageKind::opened:
       for (const std::int64_t number : message.numbers) {
         worker_ranks_.note(Life::of(number));
       }
+      reject_hopeless();
+      pump();
+      break;
+    case TaskMessageKind::goodbye:
       left(source);
       reject_hopeless();
       pump();

@@ -20,13 +20,14 @@ constexpr std::uint32_t mailbox_context = message::internal_context | 0x7461736B
 bool begins(wire::TaskMessageKind kind) noexcept {
   using wire::TaskMessageKind;
   return kind == TaskMessageKind::submit || kind == TaskMessageKind::closed || kind == TaskMessageKind::hello ||
-         kind == TaskMessageKind::goodbye || kind == TaskMessageKind::ask;
+         kind == TaskMessageKind::goodbye || kind == TaskMessageKind::opened || kind == TaskMessageKind::ask;
 }
 
 // Does the message say something of its sender, which has to be known even if there is no room for requests?
 bool says_of_itself(wire::TaskMessageKind kind) noexcept {
   using wire::TaskMessageKind;
-  return kind == TaskMessageKind::closed || kind == TaskMessageKind::hello || kind == TaskMessageKind::goodbye;
+  return kind == TaskMessageKind::closed || kind == TaskMessageKind::hello || kind == TaskMessageKind::goodbye ||
+         kind == TaskMessageKind::opened;
 }
 
 // Returns the cost of keeping a message.

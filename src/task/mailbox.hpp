@@ -55,7 +55,7 @@ constexpr unsigned number_bits = 40;  // each incarnation has so many bits for i
   return message.number >> number_bits;
 }
 
-// One process, as a hello or goodbye names it: a rank of the universe, and its incarnation.
+// One process, as a message names it: a rank of the universe, and its incarnation.
 struct Life {
   channel::PeerId rank = 0;
   std::uint64_t incarnation = 0;

@@ -90,21 +90,32 @@ TaskMessage Worker::greeting() {
   hello.space = space_;
   hello.number = mailbox_.next_number();
   hello.worker = id_ == any_worker ? program_id : id_;
-  hello.numbers = lives();
-  return hello;
-}
-
-// Returns the ranks of the group as a message names them. A rank that is gone is named by its next life, since the
-// ranks first meet after the hello.
-std::vector<std::int64_t> Worker::lives() {
-  std::vector<std::int64_t> all;
+  named_.clear();
   for (const std::int32_t rank : ranks_) {
     const auto peer = static_cast<channel::PeerId>(rank);
     const std::uint16_t known = mailbox_.environment().incarnation(peer);
+    // The ranks first meet after the hello, so for a rank that is gone the hello names its next incarnation.
     const bool is_gone = !mailbox_.environment().alive(peer, known).ok();
-    all.push_back(Life{peer, std::uint64_t{known} + (is_gone ? 1 : 0), is_gone}.number());
+    named_.push_back({peer, std::uint64_t{known} + (is_gone ? 1 : 0), is_gone});
+    hello.numbers.push_back(named_.back().number());
   }
-  return all;
+  return hello;
+}
+
+// Tells the couplers that lives which the hello has named as awaited have opened the tasks: they no longer wait.
+// Called by the first rank when all ranks have met, and by another one that closes before that: nobody else knows.
+void Worker::tell_opened() {
+  TaskMessage opened;
+  opened.kind = TaskMessageKind::opened;
+  opened.space = space_;
+  opened.number = mailbox_.next_number();
+  for (const Life& life : named_) {
+    const std::uint64_t known = mailbox_.environment().incarnation(life.rank);  // it may have died since
+    opened.numbers.push_back(Life{life.rank, std::max(life.incarnation, known)}.number());
+  }
+  for (const channel::PeerId coupler : couplers_.all) {
+    static_cast<void>(mailbox_.send(coupler, opened));
+  }
 }
 
 // A coupler that is lost when this worker opens the tasks has not said that no task comes, and may be started again.
@@ -242,9 +253,9 @@ Status Worker::share(const Status& found) {
     give_up(images.status());
     return images.status();
   }
-  if (!has_met_) {
-    met_ = lives();
-    has_met_ = true;
+  if (!std::exchange(has_met_, true) &&
+      std::any_of(named_.begin(), named_.end(), [](const Life& life) { return life.is_awaited; })) {
+    tell_opened();
   }
   COUPLET_TRY(find_refusal(images.value()));
   if (team_->rank() == 0) {
@@ -383,11 +394,16 @@ Status Worker::close() {
     goodbye.kind = TaskMessageKind::goodbye;
     goodbye.space = space_;
     goodbye.number = mailbox_.next_number();
-    goodbye.numbers = met_;
     // Also to those that have said that no task comes: they may have requesters again.
     for (const auto& [coupler, mark] : std::exchange(couplers_.greeted, {})) {  // a send may tell of a loss
       static_cast<void>(mailbox_.send(coupler, goodbye));
     }
+  }
+  const channel::PeerId self = mailbox_.environment().self();
+  const std::uint64_t own_life = mailbox_.environment().incarnation(self);
+  if (team_->rank() != 0 && !has_met_ && own_life > 0) {  // the hello may have named it as awaited
+    named_ = {{self, own_life}};
+    tell_opened();
   }
   mailbox_.forget(space_);
   return {};

@@ -64,7 +64,7 @@ class Worker final : public Listener {
   Worker(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers);
   Status join_group(const WorkerOptions& options);
   [[nodiscard]] wire::TaskMessage greeting();
-  [[nodiscard]] std::vector<std::int64_t> lives();
+  void tell_opened();
   void greet(channel::PeerId coupler);
   void greet_again();
   Status take(const Expectation& expected, std::uint64_t deadline_ns);
@@ -85,8 +85,8 @@ class Worker final : public Listener {
   std::int32_t id_ = any_worker;     // as the user has given it
   std::vector<std::int32_t> ranks_;  // universe ranks of the group
   std::unique_ptr<message::Team> team_;
-  bool has_met_ = false;           // all ranks have made a call together
-  std::vector<std::int64_t> met_;  // their lives
+  bool has_met_ = false;     // all ranks have made a call together
+  std::vector<Life> named_;  // the ranks, as the last hello has named them
   std::deque<Order> orders_;
   Order current_{};
   bool working_ = false;

@@ -26,7 +26,7 @@ Number take(std::string_view image, std::size_t offset) noexcept {
 
 bool known(std::uint8_t kind) noexcept {
   return (kind >= static_cast<std::uint8_t>(TaskMessageKind::submit) &&
-          kind <= static_cast<std::uint8_t>(TaskMessageKind::heard)) ||
+          kind <= static_cast<std::uint8_t>(TaskMessageKind::opened)) ||
          (kind >= static_cast<std::uint8_t>(TaskMessageKind::ask) &&
           kind <= static_cast<std::uint8_t>(TaskMessageKind::served));
 }

@@ -36,6 +36,7 @@ enum class TaskMessageKind : std::uint8_t {
   goodbye = 9,    // worker group to coupler
   withdraw = 10,  // requester to coupler: withdraw the request if it still waits
   heard = 11,     // coupler to requester: the withdrawal has come
+  opened = 12,    // rank of a worker group to coupler: these ranks had opened the tasks
   // Messages of areas.
   ask = 20,        // opener to owner
   described = 21,  // owner to opener

@@ -5,9 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from histories_of_chaos import MS, calls_of, follow_in_vain, good_run, kinds, life_of, put, restart_unnoticed
+from histories_of_chaos import (
+    MS,
+    STEPS,
+    calls_of,
+    follow_in_vain,
+    good_run,
+    kinds,
+    life_of,
+    put,
+    read,
+    replace_reads,
+    restart_unnoticed,
+    step,
+)
 
 from chaos.check import check
+from chaos.histories import Harm
 from chaos.plan import Plan
 
 BROKEN_UP = (
@@ -84,6 +98,22 @@ def test_reads_that_do_not_wait_take_what_small_sockets_hold(
     for read_call in calls_of(run, "reader", "read"):
         read_call.facts["timeout"] = timeout
     assert ("restart-unnoticed" in kinds(check(run))) == unnoticed
+
+
+@pytest.mark.parametrize(("step_bytes", "unnoticed"), [(64, True), (16_000_000, False)])
+def test_a_reader_may_still_take_steps_of_a_writer_that_is_gone(step_bytes: int, unnoticed: bool) -> None:
+    """Chaos seed 40200128: reads that did not wait took 16 KiB each of steps of 16 MiB, which a relay had kept."""
+    run = good_run()
+    waits = [read(1000 + 1000 * index, 1001 + 1000 * index, status="NOT_YET") for index in range(30)]
+    writer = life_of(run, "ocean")
+    writer.calls, writer.ended_ns, writer.killed_ns = writer.calls[:-2], 900 * MS, 900 * MS
+    run.harms.append(Harm("kill", "ocean/0", 900 * MS, 900 * MS))
+    replace_reads(run, read(50, 700, *[step(10 * index, index) for index in range(STEPS)]), *waits)
+    run.plan = Plan(1, run.plan.programs, (), small_buffers=True)
+    calls_of(run, "reader", "open")[0].facts.update(bytes=step_bytes, route="relay")
+    for each in calls_of(run, "reader", "read"):
+        each.facts["timeout"] = 0
+    assert ("death-unnoticed" in kinds(check(run))) == unnoticed
 
 
 @pytest.mark.parametrize(("begin_ms", "end_ms", "unnoticed"), [(10, 11, True), (1500, 1501, False), (900, 1200, False)])

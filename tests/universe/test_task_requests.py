@@ -385,6 +385,49 @@ def test_a_coupler_without_memory_to_give_a_task_to_a_worker_says_so(trio: Trio)
     do_the_last_task(coupler, requester, worker)
 
 
+@pytest.mark.parametrize("how", ["open", "its leader is killed", "closed without a call"])
+def test_a_request_does_not_wait_for_a_rank_that_has_opened_after_its_leader(make_world: MakeWorld, how: str) -> None:
+    """Fault: the first rank had said hello while the other one was dead, and nobody named the next life later."""
+    world = make_world("coupler:1,requester:1,worker:2")
+    coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
+    first, second = group = [Guest(world, "worker", rank, 2) for rank in range(2)]
+    for each in (coupler, requester, *group):
+        each.ready()
+    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
+    requester.get("r = universe.requester('t')")
+    second.process.kill()
+    second.process.wait()
+    time.sleep(0.5)
+    first.get("[universe.progress() or time.sleep(0.01) for _ in range(50)] and 0")
+    first.get("w = universe.worker('t')")
+    second = Guest(world, "worker", 1, 2).ready()
+    second.get("w = universe.worker('t')")
+    coupler.say("c.run(100)")
+    if how == "closed without a call":
+        for each in (first, second):
+            each.get("w.close()")
+    else:
+        for each in (first, second):
+            each.say("w.next(timeout=50).complete()")
+        requester.get("r.submit(couplet.ANY_WORKER, [1], timeout=50).wait(50)")
+        for each in (first, second):
+            each.hear()
+    if how == "open":
+        requester.refused("r.submit(99, [1], timeout=50).wait(50)", "NOT_FOUND", "no workers have the id 99")
+    else:
+        if how == "its leader is killed":
+            first.process.kill()
+            first.process.wait()
+            second.refused("w.next(timeout=50)", "PEER_LOST")
+            second.get("w.close()")
+            time.sleep(1)
+        requester.refused("r.submit(couplet.ANY_WORKER, [1], timeout=50).wait(50)", "PEER_LOST", "no group of workers")
+    requester.get("r.close()")
+    coupler.hear()
+    living = [second] if how == "its leader is killed" else [first, second]
+    requester.leave(coupler, *living)
+
+
 @pytest.mark.parametrize("computes", [False, True])
 def test_a_request_does_not_wait_for_ranks_that_have_closed(make_world: MakeWorld, computes: bool) -> None:
     """Fault: it did, if the coupler heard of the goodbye of a rank's next life before it knew that life."""

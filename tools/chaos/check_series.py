@@ -431,14 +431,13 @@ def check_restart(evidence: Evidence, reading: Reading, made: list[Made]) -> Ite
 
 
 def could_take_slots(evidence: Evidence, reading: Reading, made: Made, last: Call) -> bool:
-    """Says whether the reads up to this one could take all slots of the earlier life, which come before the restart.
-    Nothing takes bytes out of a socket between reads that do not wait.
-    """
-    waits = any(call.facts.get("timeout") != 0 for call in reading.reads)
-    if waits or not evidence.run.plan.small_buffers or reading.opened.facts.get("route") != "relay":
+    """Says whether the reads so far could take all slots of a life. One that does not wait takes one socket full."""
+    if not evidence.run.plan.small_buffers or reading.opened.facts.get("route") != "relay":
         return True
-    polls = sum(call.begin_ns <= last.begin_ns for call in reading.reads)
-    return polls * SMALL_BUFFER_BYTES > int(made.options["slots"]) * int(reading.opened.facts.get("bytes", 0))
+    reads = [call for call in reading.reads if call.begin_ns <= last.begin_ns]
+    waited_s = sum(call.seconds for call in reads if call.facts.get("timeout") != 0)
+    taken = len(reads) * SMALL_BUFFER_BYTES + waited_s * SLOW_BYTES_S["relay"]
+    return taken > int(made.options["slots"]) * int(reading.opened.facts.get("bytes", 0))
 
 
 def delay_factor(calls: list[Call]) -> float:
@@ -499,7 +498,8 @@ def check_writer_gone(
     begin_ns = max(since_ns, min(times))
     cut = [harm for harm in evidence.run.harms if harm.kind in ("cut", "stop", "slow", "reset")]
     waited_s = (end_ns - begin_ns) / SECOND
-    if waited_s > UNNOTICED_S and not any(harm.overlaps(begin_ns, end_ns, 8 * SECOND) for harm in cut):
+    harmed = any(harm.overlaps(begin_ns, end_ns, 8 * SECOND) for harm in cut)
+    if waited_s > UNNOTICED_S and not harmed and could_take_slots(evidence, reading, source, call):
         text = f"{reading.life.name} waited {waited_s:.1f} s for steps of {source.program}, which was gone"
         yield Finding("death-unnoticed", text, reading.place(call))
 

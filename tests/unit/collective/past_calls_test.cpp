@@ -23,9 +23,11 @@ TEST(PastCalls, KnowWhyACallFailedUntilOneSucceeds) {
   EXPECT_TRUE(past.failure().ok());
   past.begin(4, {});
   past.begin(5, {});
-  past.fail(5, failure_of_call(5));
-  past.end(4, {}, 1);
-  EXPECT_EQ(past.failure().text(), failure_of_call(5).text()) << "an earlier call has ended, and no later one";
+  past.begin(6, {});
+  past.fail(4, failure_of_call(4));
+  past.fail(6, failure_of_call(6));
+  past.end(5, {}, 1);
+  EXPECT_EQ(past.failure().text(), failure_of_call(4).text()) << "an earlier call has ended, and no later one";
   past.clear();
   EXPECT_TRUE(past.failure().ok());
 }

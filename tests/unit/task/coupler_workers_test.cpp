@@ -251,21 +251,30 @@ TEST(CouplerAndWorkers, DoesNotWaitForALifeThatHadClosedBeforeTheCouplerKnewIt) 
   });
 }
 
-// Fault: the group had said hello before the life was there, so the coupler waited for it for ever after it had closed.
-TEST(CouplerAndWorkers, DoesNotWaitForAnAwaitedLifeThatHasMetItsGroup) {
+// Fault: the group had said hello before the life was there, so the coupler waited for it for ever, be it that the
+// group has the tasks open or has closed them.
+class AnAwaitedLifeThatHasOpened : public testing::TestWithParam<bool> {};
+
+TEST_P(AnAwaitedLifeThatHasOpened, IsNotAwaitedAnyMore) {
+  const bool closes = GetParam();
   std::atomic<bool> has_greeted{false};
   std::atomic<int> closed{0};
   std::atomic<bool> may_begin{false};
   std::atomic<bool> is_over{false};
   run_programs({{"sim", 1}, {"coupler", 1}, {"work", 2}}, [&](const std::string& program, Rank& rank) {
     if (program == "sim") {
-      EXPECT_EQ(request_one(rank, may_begin, is_over).code(), Code::peer_lost);
+      auto tasks = open_requester(rank);
+      poll_until(rank, [&] { return may_begin.load(); });
+      Task* task = nullptr;
+      const Status submitted = tasks->submit(99, {}, soon(), &task);
+      EXPECT_EQ(submitted.code(), Code::not_found) << submitted.text();
+      is_over = true;
     } else if (program == "coupler") {
       rank.environment.restarted_ = 3;
       auto coupler = open_coupler(rank);
       ASSERT_FINE(run_in_slices(*coupler, [&] {
         if (closed == 2 && !may_begin) {
-          EXPECT_EQ(coupler->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes the goodbye
+          EXPECT_EQ(coupler->run(os::deadline_after(0.05)).code(), Code::not_yet);  // it takes what they say
           may_begin = true;
         }
       }));
@@ -284,12 +293,16 @@ TEST(CouplerAndWorkers, DoesNotWaitForAnAwaitedLifeThatHasMetItsGroup) {
       }
       Incoming task;
       EXPECT_EQ(worker->next({}, os::deadline_after(0.2), task).code(), Code::not_yet);
-      worker.reset();
+      if (closes) {
+        worker.reset();
+      }
       ++closed;
       poll_until(rank, [&] { return is_over.load(); });
     }
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(CouplerAndWorkers, AnAwaitedLifeThatHasOpened, testing::Bool());
 
 // Fault: while the coupler asked whether the first group's leader was gone, it took the hello of the second group, and
 // its list of groups moved while it held one of them.

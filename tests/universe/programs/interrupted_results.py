@@ -5,7 +5,6 @@ The exception takes the place of the call's result. The next call has to give th
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
@@ -21,22 +20,44 @@ import couplet
 LONG = b"x" * 300_000  # it travels in parts
 
 
+class OwnError(couplet.StateError):
+    """What the handler of SIGUSR1 raises. A program may derive from the errors of Couplet."""
+
+
+class Signals:
+    """The signal that is sent next: SIGINT and SIGUSR1 in turn."""
+
+    number = signal.SIGINT
+
+    @classmethod
+    def change(cls) -> None:
+        cls.number = signal.SIGUSR1 if cls.number == signal.SIGINT else signal.SIGINT
+
+
+def raise_own_error(*_: object) -> None:
+    raise OwnError("the handler of a signal")
+
+
 def press_and(give: Callable[[], object]) -> None:
     time.sleep(0.02)  # the call waits by then; it looks for signals ten times in a second
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), Signals.number)
     give()
 
 
-def interrupted(call: Callable[[], Any], give: Callable[[], object]) -> Any:
-    """Returns what the call gives when it is made again after Ctrl-C."""
+def interrupt(call: Callable[[], Any], give: Callable[[], object]) -> None:
     giver = threading.Thread(target=press_and, args=[give])
     giver.start()
     try:
         call()
         time.sleep(60)  # the signal comes now at the latest
-        raise AssertionError("Ctrl-C was not raised")
-    except KeyboardInterrupt:
+        raise AssertionError("the signal was not raised")
+    except (KeyboardInterrupt, OwnError):
         giver.join()
+
+
+def interrupted(call: Callable[[], Any], give: Callable[[], object]) -> Any:
+    """Returns what the call gives when it is made again after a signal."""
+    interrupt(call, give)
     return call()
 
 
@@ -61,6 +82,38 @@ def wait_for_request(group: couplet.Group, wait: Callable[[couplet.Request], cou
     message = interrupted(lambda: wait(request), lambda: group.Send(np.full(3, number), 0, 2, 50))
     assert (message.source, message.tag, message.count) == (0, 2, 3), f"the message is {message}"
     assert into.tolist() == [number] * 3
+
+
+def wait_for_several(group: couplet.Group) -> None:
+    """Of two requests that have ended in interrupted calls, each has its own end."""
+    whole, half = np.zeros(2), np.zeros(1)
+    requests = [group.Irecv(half, 0, 3), group.Irecv(whole, 0, 4)]
+    interrupt(lambda: requests[1].wait(50), lambda: group.Isend(np.ones(2), 0, 4))
+    interrupt(lambda: requests[0].wait(50), lambda: group.Isend(np.ones(2), 0, 3))
+    fails(lambda: couplet.waitany(requests, 50), "bytes")
+    index, message = couplet.waitany(requests, 50)
+    assert (index, message.count) == (1, 2), f"waitany has given {index} and {message}"
+
+
+class Breaks:
+    """An object that cannot be made again from its pickle."""
+
+    def __setstate__(self, _: object) -> None:
+        raise ValueError("it breaks")
+
+    def __getstate__(self) -> object:
+        return [1]
+
+
+def receive_what_breaks(group: couplet.Group) -> None:
+    """Without a signal, an object that breaks is received once."""
+    sent = [group.isend(value, 0, 5) for value in (Breaks(), "whole")]
+    try:
+        group.recv(0, 5, timeout=50)
+    except ValueError:
+        got = group.recv(0, 5, timeout=50)
+        assert got == "whole"
+    couplet.waitall(sent)
 
 
 class Steps:
@@ -92,15 +145,18 @@ class Steps:
         self.check(interrupted(lambda: next(iter(self.reader.batches(timeout=50, reuse=True))), self.put))
         self.check(interrupted(lambda: couplet.wait_any([self.reader], 50).read(timeout=0), self.put))
 
+    def read_into_used_arrays(self) -> None:
+        """The program has used the arrays of the interrupted read for something else before it reads again."""
+        arrays = self.new_arrays()
+        interrupt(lambda: self.reader.read(timeout=50, out=arrays), self.put)
+        for array in arrays.values():
+            array[...] = -1
+        self.check(self.reader.read(timeout=50, out=arrays))
+
     def read_wrongly(self) -> None:
         """A read that does not fit to the interrupted one says so, and takes nothing."""
         self.put()
-        with contextlib.suppress(KeyboardInterrupt):
-            giver = threading.Thread(target=press_and, args=[self.put])
-            giver.start()
-            self.reader.read(2, timeout=50)
-            time.sleep(60)
-        giver.join()
+        interrupt(lambda: self.reader.read(2, timeout=50), self.put)
         if self.reader.statistics.delivered < self.newest:
             return  # the signal has ended the wait before the step came
         fails(lambda: self.reader.read(1, 1), "2 steps; give room for all of them")
@@ -134,6 +190,7 @@ def claim(universe: couplet.Universe, number: int) -> None:
 
 def main(rounds: str) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with it ignored
+    signal.signal(signal.SIGUSR1, raise_own_error)
     with couplet.join("solo", multiple_threads=True) as universe:
         steps = Steps(universe)
         for number in range(int(rounds)):
@@ -142,7 +199,11 @@ def main(rounds: str) -> None:
             for wait in WAITS:
                 wait_for_request(universe.group, wait, float(number))
             steps.read()
+            wait_for_several(universe.group)
+            receive_what_breaks(universe.group)
+            steps.read_into_used_arrays()
             steps.read_wrongly()
+            Signals.change()
             claim(universe, number)
     print("done", flush=True)
 
