@@ -339,8 +339,10 @@ class Group(Collectives):
             request = objects.receive(source, tag, "recv_async")
             try:
                 return await request
-            except (asyncio.CancelledError, GeneratorExit):
-                objects.keep(request)
+            except BaseException as raised:
+                ends_wait = isinstance(raised, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt)
+                if ends_wait or (request.pending and not request._part.failed):
+                    objects.keep(request)
                 raise
         except Error as error:
             in_name_of("recv_async", error)

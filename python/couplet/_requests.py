@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from couplet import _couplet
@@ -79,7 +80,8 @@ class Request(Thing):
                     raise
                 self._finish(None)
         except BaseException as raised:
-            if is_of_signal(raised) or not isinstance(raised, Error):
+            is_too_late = isinstance(raised, DeadlineError) and not is_of_signal(raised)
+            if not is_too_late and not self._part.failed:  # the handler of a signal has raised it
                 self._interrupted(raised)
             raise
         try:
@@ -94,8 +96,10 @@ class Request(Thing):
 
     def _interrupted(self, raised: BaseException) -> None:
         """Called when a signal has ended the wait for a receive of which the caller has no request."""
-        if self._error is None and not self._part.failed and not self._withdraw():
-            raised.add_note("Recv: a message is in the buffer, or on its way into it, and will not be given again")
+        with suppress(Error):
+            if self._withdraw():
+                return
+        raised.add_note("Recv: a message is in the buffer, or on its way into it, and will not be given again")
 
     def test(self) -> tuple[bool, Any]:
         """Returns (True, the result of wait) if the request is complete, else (False, None). Never blocks."""
@@ -138,9 +142,9 @@ class Request(Thing):
             self._arriving = True
 
     def _fail(self, error: Error) -> None:
-        """Remembers an error that has ended the request. A timeout has not ended it."""
+        """Remembers an error that has ended the request. A timeout and the handler of a signal have not ended it."""
         in_name_of("wait", error)
-        if not self._part.pending:
+        if self._part.failed:
             self._error = error
 
     def _result(self) -> Any:
@@ -190,6 +194,8 @@ def waitany(requests: Sequence[Request], timeout: float | None = None) -> tuple[
                 for _, request in waiting:
                     request._fail(error)
             raise
+        if found < 0:
+            continue  # another thread has completed the last one
         index, request = waiting[found]
         request._finish_part(message)
         if not request.pending:

@@ -90,7 +90,8 @@ struct Untold {
   std::string call;
   Outcome outcome;
   nb::object answer;
-  nb::object arrays{};  ///< copies of those that a read has filled
+  nb::object arrays{};          ///< copies of those that a read has filled
+  std::vector<double> times{};  ///< the arguments of a read_at
 };
 
 struct Series {
@@ -138,7 +139,8 @@ struct Series {
   static void refuse(couplet_series* series, const Refusal& why,
                      couplet_status (*call)(couplet_series*, couplet_status, const char*));
   template <typename Call>
-  [[nodiscard]] nb::tuple read_batch(const char* verb, const std::vector<LooseMemory>& outs, const Call& call);
+  [[nodiscard]] nb::tuple read_batch(const char* verb, const std::vector<LooseMemory>& outs,
+                                     const std::vector<double>& times, const Call& call);
   /// Gives out what an interrupted call has taken. Its arrays are copied to `outs`, which have room for so many steps.
   [[nodiscard]] nb::tuple tell(const char* verb, uint64_t room, const nb::list& outs);
 };

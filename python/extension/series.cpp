@@ -183,7 +183,8 @@ nb::object first_steps(const LooseMemory& given, std::size_t count) {
 
 /// Lets `call` fill a batch without the interpreter's lock, and turns it into what Series::read returns.
 template <typename Call>
-nb::tuple Series::read_batch(const char* verb, const std::vector<LooseMemory>& outs, const Call& call) {
+nb::tuple Series::read_batch(const char* verb, const std::vector<LooseMemory>& outs, const std::vector<double>& times,
+                             const Call& call) {
   couplet_series_batch batch{};
   batch.struct_bytes = sizeof batch;
   Batch copy;
@@ -201,7 +202,7 @@ nb::tuple Series::read_batch(const char* verb, const std::vector<LooseMemory>& o
       for (const LooseMemory& out : outs) {  // the caller may use the arrays before the next call
         arrays.append(first_steps(out, copy.count).attr("copy")());
       }
-      untold = Untold{verb, ended, answer(ended), arrays};
+      untold = Untold{verb, ended, answer(ended), arrays, times};
     }
   };
   const Outcome outcome =
@@ -484,7 +485,7 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
     }
   };
   prepared(prepare, [&](const Refusal& why) { refuse(series, why, couplet_private_refuse_read); });
-  return read_batch("read", memory, [&](couplet_series_batch* batch) {
+  return read_batch("read", memory, {}, [&](couplet_series_batch* batch) {
     return couplet_series_read_arrays(series, at_least, up_to, timeout_s, list.data(),
                                       static_cast<int32_t>(list.size()), batch);
   });
@@ -494,6 +495,11 @@ nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, co
   const Use use(state, "read_at");
   couplet_series* const series = open_handle("read_at");
   if (untold) {
+    if (untold->call == "read_at" && untold->times != times) {
+      raise(COUPLET_ERROR_STATE,
+            "read_at: a signal has ended the call before when it had values; call it again with the "
+            "same times, which gives them out");
+    }
     return tell("read_at", times.size(), outs);
   }
   const auto known = described(series, "read_at");
@@ -512,7 +518,7 @@ nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, co
     }
   };
   prepared(prepare, [&](const Refusal& why) { refuse(series, why, couplet_private_refuse_read_at); });
-  return read_batch("read_at", memory, [&](couplet_series_batch* batch) {
+  return read_batch("read_at", memory, times, [&](couplet_series_batch* batch) {
     return couplet_series_read_at(series, times.data(), static_cast<int32_t>(times.size()), timeout_s, list.data(),
                                   static_cast<int32_t>(list.size()), batch);
   });

@@ -301,6 +301,10 @@ void Tasks::dispatch_untold() {
     dispatch(id, nb::cast<int32_t>(task[3]), nb::cast<std::vector<int64_t>>(task[4]), task[5]);
   } catch (const nb::python_error& error) {
     const Refusal why = refusal_of(error);
+    if (why.error == COUPLET_ERROR_THREAD) {
+      untold = taken_before;
+      throw;
+    }
     complete(id, why.error, why.text);
   }
 }

@@ -126,9 +126,13 @@ void leave(Universe& universe) {
   Use use(universe.state, "leave");
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   couplet_universe* handle = std::exchange(lent->handle, nullptr);
-  const auto give_back = [lent](couplet_status) { lent->in_use = false; };
+  const auto has_ended = std::make_shared<std::atomic<bool>>(false);
+  const auto give_back = [lent, has_ended](couplet_status) {
+    *has_ended = true;
+    lent->in_use = false;
+  };
   const auto give_up_memory = [&] {
-    if (!lent->in_use) {  // the call has ended, and touches nothing any more
+    if (*has_ended) {  // it touches nothing any more
       lent->parked.clear();
       lent->exposed.clear();
     }

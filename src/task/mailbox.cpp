@@ -38,7 +38,8 @@ std::uint64_t cost_of(const wire::TaskMessage& message) noexcept {
 
 // Does the message say of its sender what does not hold for the process that has its rank now?
 bool is_outdated(const Environment& environment, channel::PeerId source, const wire::TaskMessage& message) noexcept {
-  return says_of_itself(message.kind) && life_of(message) < environment.incarnation(source);
+  return says_of_itself(message.kind) && message.kind != wire::TaskMessageKind::opened &&
+         life_of(message) < environment.incarnation(source);
 }
 
 }  // namespace

@@ -97,13 +97,15 @@ TaskMessage Worker::greeting() {
     // The ranks first meet after the hello, so for a rank that is gone the hello names its next incarnation.
     const bool is_gone = !mailbox_.environment().alive(peer, known).ok();
     named_.push_back({peer, std::uint64_t{known} + (is_gone ? 1 : 0), is_gone});
+    owes_opened_ = owes_opened_ || is_gone;
     hello.numbers.push_back(named_.back().number());
   }
   return hello;
 }
 
 // Tells the couplers that lives which the hello has named as awaited have opened the tasks: they no longer wait.
-// Called by the first rank when all ranks have met, and by another one that closes before that: nobody else knows.
+// Called by the first rank when all ranks have met, and by another one of itself when it closes: the first rank may
+// have closed or died before that.
 void Worker::tell_opened() {
   TaskMessage opened;
   opened.kind = TaskMessageKind::opened;
@@ -153,8 +155,21 @@ void Worker::greet_again() {
   }
 }
 
+// All ranks have made a call together. If there is no memory to tell it, the next call does.
+void Worker::note_meeting() {
+  has_met_ = true;
+  if (owes_opened_) {
+    tell_opened();
+    owes_opened_ = false;
+  }
+}
+
 Worker::~Worker() {
-  static_cast<void>(close());
+  try {
+    static_cast<void>(close());
+  } catch (const std::bad_alloc&) {
+    static_cast<void>(0);  // a coupler hears of this process's end
+  }
 }
 
 // Takes the next task into current_. For the first rank of the group.
@@ -253,10 +268,7 @@ Status Worker::share(const Status& found) {
     give_up(images.status());
     return images.status();
   }
-  if (!std::exchange(has_met_, true) &&
-      std::any_of(named_.begin(), named_.end(), [](const Life& life) { return life.is_awaited; })) {
-    tell_opened();
-  }
+  note_meeting();
   COUPLET_TRY(find_refusal(images.value()));
   if (team_->rank() == 0) {
     return found;
@@ -293,7 +305,11 @@ Status Worker::refuse(const Status& why) {
     message.code = static_cast<std::int32_t>(named.code());
     message.text = named.text();
     const auto images = team_->gather(wire::encode_task_message(message), os::never);
-    return images.ok() ? why : images.status();
+    if (!images.ok()) {
+      return images.status();
+    }
+    note_meeting();
+    return why;
   });
 }
 
@@ -383,6 +399,7 @@ Status Worker::close() {
     return {};
   }
   closed_ = true;
+  mailbox_.forget(space_);  // first: there may be no memory for what follows
   team_->leave(fail(Code::state, "tasks '{}': rank {} of the group has closed them", name_, team_->rank()));
   if (team_->rank() == 0) {
     if (working_) {
@@ -401,11 +418,10 @@ Status Worker::close() {
   }
   const channel::PeerId self = mailbox_.environment().self();
   const std::uint64_t own_life = mailbox_.environment().incarnation(self);
-  if (team_->rank() != 0 && !has_met_ && own_life > 0) {  // the hello may have named it as awaited
+  if (team_->rank() != 0 && own_life > 0) {  // the hello may have named it as awaited
     named_ = {{self, own_life}};
     tell_opened();
   }
-  mailbox_.forget(space_);
   return {};
 }
 
@@ -439,6 +455,7 @@ void Worker::lost(channel::PeerId peer, const Status& why) {
   std::erase_if(orders_, [peer](const Order& order) { return order.coupler == peer; });
   const bool is_in_group = std::find(ranks_.begin(), ranks_.end(), static_cast<std::int32_t>(peer)) != ranks_.end();
   if (is_in_group && !has_met_ && team_->rank() == 0) {  // a later life of it may be the one that the group meets
+    owes_opened_ = true;
     couplers_.untold.insert(couplers_.open.begin(), couplers_.open.end());
   }
 }

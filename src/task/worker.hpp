@@ -65,6 +65,7 @@ class Worker final : public Listener {
   Status join_group(const WorkerOptions& options);
   [[nodiscard]] wire::TaskMessage greeting();
   void tell_opened();
+  void note_meeting();
   void greet(channel::PeerId coupler);
   void greet_again();
   Status take(const Expectation& expected, std::uint64_t deadline_ns);
@@ -85,8 +86,9 @@ class Worker final : public Listener {
   std::int32_t id_ = any_worker;     // as the user has given it
   std::vector<std::int32_t> ranks_;  // universe ranks of the group
   std::unique_ptr<message::Team> team_;
-  bool has_met_ = false;     // all ranks have made a call together
-  std::vector<Life> named_;  // the ranks, as the last hello has named them
+  bool has_met_ = false;      // all ranks have made a call together
+  std::vector<Life> named_;   // the ranks, as the last hello has named them
+  bool owes_opened_ = false;  // a coupler may wait for a life that will have opened when all ranks have met
   std::deque<Order> orders_;
   Order current_{};
   bool working_ = false;

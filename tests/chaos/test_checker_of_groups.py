@@ -187,6 +187,23 @@ def test_one_that_has_given_up_has_given_its_part_before(harm: str, accused: boo
     assert ("group-alone" in kinds(check(run))) == accused
 
 
+@pytest.mark.parametrize(("ended", "accused"), [(False, False), (True, True)])
+def test_one_that_was_killed_in_a_call_has_given_its_part_before(ended: bool, accused: bool) -> None:
+    """Chaos seed 40310081: the others began the call 0.1 s after one had been killed in it."""
+    run = group_run()
+    for index in (0, 2):
+        add(run, index, group_call(1000, "gather", 5))
+    victim = run.lives[1]
+    last = group_call(800, "gather", 5)
+    if not ended:
+        last.status, last.end_ns = "", None
+    victim.calls[-1:] = [last]
+    victim.killed_ns = victim.ended_ns = 900 * MS
+    victim.exit_code = -9
+    run.harms.append(Harm("kill", "ring1/0", 900 * MS, 900 * MS))
+    assert ("group-alone" in kinds(check(run))) == accused
+
+
 @pytest.mark.parametrize("kind", ["stop", "cut", "reset"])
 def test_a_fault_is_a_reason(kind: str) -> None:
     run = group_run()

@@ -385,7 +385,7 @@ def test_a_coupler_without_memory_to_give_a_task_to_a_worker_says_so(trio: Trio)
     do_the_last_task(coupler, requester, worker)
 
 
-@pytest.mark.parametrize("how", ["open", "its leader is killed", "closed without a call"])
+@pytest.mark.parametrize("how", ["open", "its leader is killed", "closed without a call", "a refused call"])
 def test_a_request_does_not_wait_for_a_rank_that_has_opened_after_its_leader(make_world: MakeWorld, how: str) -> None:
     """Fault: the first rank had said hello while the other one was dead, and nobody named the next life later."""
     world = make_world("coupler:1,requester:1,worker:2")
@@ -403,7 +403,11 @@ def test_a_request_does_not_wait_for_a_rank_that_has_opened_after_its_leader(mak
     second = Guest(world, "worker", 1, 2).ready()
     second.get("w = universe.worker('t')")
     coupler.say("c.run(100)")
-    if how == "closed without a call":
+    if how in ("closed without a call", "a refused call"):
+        if how == "a refused call":
+            second.say("outcome(lambda: w.next(timeout=50))")
+            first.get("outcome(lambda: w.next(parameters='x'))")
+            second.hear()
         for each in (first, second):
             each.get("w.close()")
     else:

@@ -102,6 +102,7 @@ def check_result(evidence: Evidence, circle: Circle, life: Life, call: Call) -> 
             one.begin_ns <= evidence.end_of(life, call)
             and (
                 kind == "broadcast"
+                or one.end_ns is None  # it was killed in it, and its part had been sent
                 or evidence.end_of(other, one) >= call.begin_ns
                 or (fails(one) and was_disturbed(evidence, [life.name, name], one, call))
             )

@@ -43,7 +43,7 @@ TEST(TaskMessage, NothingButAMessageIsTaken) {
   }
   EXPECT_EQ(decode_task_message(good + "x").code(), Code::protocol);
   for (const auto& [offset, value] : {std::pair{0, 'X'},
-                                      {4, '\x0c'},
+                                      {4, '\x0d'},
                                       {4, '\x00'},
                                       {5, '\x02'},
                                       {6, '\x01'},

@@ -95,6 +95,32 @@ def wait_for_several(group: couplet.Group) -> None:
     assert (index, message.count) == (1, 2), f"waitany has given {index} and {message}"
 
 
+class LateHandler:
+    """Stands for a part of a request, and for a handler that Python calls when the wait for it has just returned."""
+
+    def __init__(self, part: Any) -> None:
+        self._part = part
+        self._raises = True
+
+    def wait(self, timeout: float) -> Any:
+        message = self._part.wait(timeout)
+        if self._raises:
+            self._raises = False
+            raise_own_error()
+        return message
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._part, name)
+
+
+def wait_with_a_late_handler(group: couplet.Group) -> None:
+    request = group.Irecv(np.zeros(3), 0, 6)
+    request._part = LateHandler(request._part)  # type: ignore[assignment]
+    group.Send(np.ones(3), 0, 6, 50)
+    fails(lambda: request.wait(50), "the handler of a signal")
+    assert request.wait(50).count == 3
+
+
 class Breaks:
     """An object that cannot be made again from its pickle."""
 
@@ -201,6 +227,7 @@ def main(rounds: str) -> None:
             steps.read()
             wait_for_several(universe.group)
             receive_what_breaks(universe.group)
+            wait_with_a_late_handler(universe.group)
             steps.read_into_used_arrays()
             steps.read_wrongly()
             Signals.change()
