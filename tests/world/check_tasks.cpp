@@ -122,15 +122,20 @@ bool TaskChecker::coupler_calls(Nanoseconds from_ns, Nanoseconds until_ns) const
 }
 
 // Has the group told that it has done the task? What was said just before one of its ranks was killed may not have
-// arrived.
+// arrived, nor what was said while a cable was cut, or just before that.
 bool TaskChecker::is_done(const Given& given) const {
   const Call* const complete = given.complete;
   if (complete == nullptr || !complete->ended() || complete->status != COUPLET_OK) {
     return false;
   }
+  Nanoseconds arrives_ns = complete->end_ns + second;
+  for (const Harm& harm : history_.harms) {
+    const bool holds_up = harm.kind == "cut" && harm.begin_ns < arrives_ns && harm.end_ns > complete->begin_ns;
+    if (holds_up) arrives_ns = harm.end_ns < never ? harm.end_ns + second : never;
+  }
   return std::none_of(history_.lives.begin(), history_.lives.end(), [&](const Life& life) {
     return life.killed && group_of(life) == group_of(*given.life) && life.end_ns > given.call->begin_ns &&
-           life.end_ns < complete->end_ns + second;
+           life.end_ns < arrives_ns;
   });
 }
 
