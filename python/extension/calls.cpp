@@ -300,13 +300,15 @@ Outcome interruptible(std::function<couplet_status()> call, std::function<void(c
   nb::python_error error;
   shared->is_to_stop = true;
   static_cast<void>(done_within(*shared, stop_s));
-  const Released released;
-  std::unique_lock lock(shared->mutex);
-  if (shared->done) {
-    lock.unlock();
-    abandoned(shared->outcome.status);
-  } else {
-    shared->nobody_waits = true;
+  {
+    const Released released;
+    std::unique_lock lock(shared->mutex);
+    if (shared->done) {
+      lock.unlock();
+      abandoned(shared->outcome.status);
+    } else {
+      shared->nobody_waits = true;
+    }
   }
   throw error;
 }
