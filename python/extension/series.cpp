@@ -465,6 +465,9 @@ void Series::abandon() const {
 nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) {
   const Use use(state, "read");
   couplet_series* const series = open_handle("read");
+  if (untold && untold->call == "read_at") {
+    untold.reset();  // values at times for which nobody asks again
+  }
   if (untold) {
     return tell("read", up_to, outs);
   }
@@ -494,12 +497,10 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
 nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, const nb::list& outs) {
   const Use use(state, "read_at");
   couplet_series* const series = open_handle("read_at");
+  if (untold && untold->call == "read_at" && untold->times != times) {
+    untold.reset();
+  }
   if (untold) {
-    if (untold->call == "read_at" && untold->times != times) {
-      raise(COUPLET_ERROR_STATE,
-            "read_at: a signal has ended the call before when it had values; call it again with the "
-            "same times, which gives them out");
-    }
     return tell("read_at", times.size(), outs);
   }
   const auto known = described(series, "read_at");

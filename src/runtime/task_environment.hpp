@@ -38,6 +38,9 @@ class TaskEnvironment final : public task::Environment {
   [[nodiscard]] bool is_lost(channel::PeerId peer) const override {
     return membership_.peer(peer).state == universe::PeerState::lost;
   }
+  [[nodiscard]] bool has_left(channel::PeerId peer) const override {
+    return membership_.peer(peer).state == universe::PeerState::left;
+  }
   Status alive(channel::PeerId peer, std::uint16_t incarnation) override {
     return membership_.alive(peer, incarnation);
   }

@@ -89,7 +89,7 @@ Status AreaWriters::close(wire::AreaHeaderImage& page, bool memory, std::uint64_
       break;
     }
     if (os::now_ns() - start_ns >= max_wait_ns) {
-      return fail(Code::timeout, "{}: {} is still writing it after {:.1f} s, so that its memory may still change",
+      return fail(Code::timeout, "{}: {} is still writing to it after {:.1f} s, so the owner's memory may still change",
                   title, environment_.peer_name(wire::area_mark_rank(mark)), static_cast<double>(max_wait_ns) * 1e-9);
     }
     environment_.engine().sleep_elsewhere([&] { os::futex_wait(page.word, word, writer_nap_ns); });

@@ -352,7 +352,7 @@ void Areas::serve(channel::PeerId source, TaskMessage message) {
   const auto found = own_.find(message.worker);
   const auto work = [&]() -> Status {
     if (found == own_.end() || found->second->specification_.name != message.text) {
-      return fail(Code::not_found, "{} has no area '{}' any more",
+      return fail(Code::not_found, "{} no longer has an area '{}'",
                   mailbox_.environment().peer_name(mailbox_.environment().self()), message.text);
     }
     Area& area = *found->second;

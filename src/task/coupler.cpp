@@ -23,22 +23,71 @@ void call_back_workers(Mailbox& mailbox, std::uint64_t space) {
   }
 }
 
+struct Members {
+  std::set<channel::PeerId> requesters;
+  std::set<channel::PeerId> workers;
+};
+
+// Finds the requesters and the workers. If one of them is not named, it is all the other programs.
+Result<Members> members_of(const Environment& environment, const std::string& name, const std::string& couplers,
+                           const CouplerOptions& options) {
+  if (options.requesters.empty() && options.workers.empty()) {
+    return fail(Code::argument, "tasks '{}': the coupler has to name the requesters or the workers", name);
+  }
+  const auto add = [&](const std::vector<std::string>& names, std::set<channel::PeerId>& ranks) -> Status {
+    for (const auto& program_name : names) {
+      auto program = find_program(environment, program_name);
+      if (!program) {
+        return program.status().within(fmt::format("tasks '{}'", name));
+      }
+      const auto found = ranks_of(**program);
+      ranks.insert(found.begin(), found.end());
+    }
+    return {};
+  };
+  Members members;
+  COUPLET_TRY(add(options.requesters, members.requesters));
+  COUPLET_TRY(add(options.workers, members.workers));
+  std::set<channel::PeerId> own;
+  COUPLET_TRY(add({couplers}, own));
+  auto& rest = options.requesters.empty() ? members.requesters : members.workers;
+  const auto& named = options.requesters.empty() ? members.workers : members.requesters;
+  if (options.requesters.empty() || options.workers.empty()) {
+    for (const auto& program : environment.programs()) {
+      for (const channel::PeerId peer : ranks_of(program)) {
+        if (!own.contains(peer) && !named.contains(peer)) {
+          rest.insert(peer);
+        }
+      }
+    }
+  }
+  return members;
+}
+
 Status not_in_hand(const std::string& name, std::uint64_t id) {
   return fail(Code::state,
-              "tasks '{}': task {} is not in hand; a task that next has given is dispatched or completed once", name,
-              id);
+              "tasks '{}': this coupler does not have task {} in hand: next has not given it, or it was dispatched or "
+              "completed already",
+              name, id);
 }
 
 }  // namespace
 
 Coupler::Coupler(Mailbox& mailbox, std::string name, CouplerOptions options)
-    : mailbox_(mailbox), name_(std::move(name)), space_(space_of("tasks", name_)), options_(std::move(options)) {}
+    : mailbox_(mailbox),
+      name_(std::move(name)),
+      space_(space_of("tasks", name_)),
+      options_(std::move(options)),
+      groups_(mailbox, name_, options_.policy) {}
 
 Result<std::unique_ptr<Coupler>> Coupler::open(Mailbox& mailbox, const std::string& name, const std::string& couplers,
                                                CouplerOptions options) {
+  auto members = members_of(mailbox.environment(), name, couplers, options);
+  COUPLET_TRY(members.status());
   std::unique_ptr<Coupler> made(new Coupler(mailbox, name, std::move(options)));
   made->closed_ = true;
-  COUPLET_TRY(made->find_members(couplers));
+  made->requesters_.expect(mailbox, members->requesters);
+  made->groups_.expect(std::move(members->workers));
   made->closed_ = false;  // before it takes what was kept for it
   if (!mailbox.listen(made->space_, *made).ok()) {
     made->closed_ = true;
@@ -48,123 +97,70 @@ Result<std::unique_ptr<Coupler>> Coupler::open(Mailbox& mailbox, const std::stri
   return made;
 }
 
-// Finds the requesters and the workers. If one of them is not named, it is all the other programs.
-Status Coupler::find_members(const std::string& couplers) {
-  if (options_.requesters.empty() && options_.workers.empty()) {
-    return fail(Code::argument, "tasks '{}': the coupler has to name the requesters or the workers", name_);
-  }
-  const auto add = [&](const std::vector<std::string>& names, std::set<channel::PeerId>& ranks) -> Status {
-    for (const auto& program_name : names) {
-      auto program = find_program(mailbox_.environment(), program_name);
-      if (!program) {
-        return program.status().within(fmt::format("tasks '{}'", name_));
-      }
-      const auto found = ranks_of(**program);
-      ranks.insert(found.begin(), found.end());
-    }
-    return {};
-  };
-  std::set<channel::PeerId> requesters;
-  COUPLET_TRY(add(options_.requesters, requesters));
-  COUPLET_TRY(add(options_.workers, worker_ranks_.all));
-  std::set<channel::PeerId> own;
-  COUPLET_TRY(add({couplers}, own));
-  auto& rest = options_.requesters.empty() ? requesters : worker_ranks_.all;
-  const auto& named = options_.requesters.empty() ? worker_ranks_.all : requesters;
-  if (options_.requesters.empty() || options_.workers.empty()) {
-    for (const auto& program : mailbox_.environment().programs()) {
-      for (const channel::PeerId peer : ranks_of(program)) {
-        if (!own.contains(peer) && !named.contains(peer)) {
-          rest.insert(peer);
-        }
-      }
-    }
-  }
-  Environment& environment = mailbox_.environment();
-  for (const channel::PeerId rank : requesters) {
-    const bool is_gone = mailbox_.is_gone(rank);
-    if (!is_gone || environment.is_lost(rank)) {
-      requesters_.add(rank);
-    }
-    if (is_gone || mailbox_.is_cut_off(rank)) {
-      requesters_.lost(rank, fail(Code::peer_lost, "{} is lost", environment.peer_name(rank)));
-    }
-  }
-  return {};
-}
-
 Coupler::~Coupler() {
-  static_cast<void>(close());
+  try {
+    static_cast<void>(close());
+  } catch (const std::bad_alloc&) {
+    static_cast<void>(0);  // close() has told all that wait
+  }
 }
 
 // ---- the calls of the user ----
-
-Coupler::Entry* Coupler::Entries::held(std::uint64_t id) {
-  const auto found = find(id);
-  return found == end() || found->second.stage != Stage::held ? nullptr : &found->second;
-}
-
-std::size_t Coupler::Entries::count_held() const noexcept {
-  return static_cast<std::size_t>(
-      std::count_if(begin(), end(), [](const auto& entry) { return entry.second.stage == Stage::held; }));
-}
 
 Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
   if (closed_) {
     return fail(Code::state, "tasks '{}' are closed", name_);
   }
   requesters_.look_for_returned(mailbox_);
-  const auto something = [this] { return settling_.has_first(queues_.inbox) || nothing_comes(); };
+  const auto something = [this] { return tasks_.has_next() || nothing_comes(); };
   if (!something()) {
     const Status waited = mailbox_.environment().engine().wait(
         something, deadline_ns, [] { return std::string("a request"); }, nullptr, true);
     if (waited.code() == Code::timeout) {
-      settling_.settle(mailbox_.environment().engine());
+      tasks_.settle(mailbox_.environment().engine());
     }
-    if (!waited.ok() && !settling_.has_first(queues_.inbox)) {
+    if (!waited.ok() && !tasks_.has_next()) {
       return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
     }
   }
-  if (!settling_.has_first(queues_.inbox)) {
+  if (!tasks_.has_next()) {
     COUPLET_TRY(conclude());
     return Code::end;
   }
-  const std::uint64_t id = queues_.inbox.front();
-  queues_.inbox.pop_front();
-  entries_.at(id).stage = Stage::held;
+  const std::uint64_t id = tasks_.take();
   pump();  // there is room for another request
-  Entry& entry = entries_.at(id);
-  own_byte_order(entry.message);
-  incoming = view_of(entry.message, id);
+  wire::TaskMessage& message = tasks_.held(id)->message;
+  own_byte_order(message);
+  incoming = view_of(message, id);
   return {};
 }
 
 Status Coupler::dispatch(std::uint64_t id, std::int32_t worker, const Content& content) {
-  Entry* entry = entries_.held(id);
-  if (entry == nullptr) {
+  OpenTask* task = tasks_.held(id);
+  if (task == nullptr) {
     return not_in_hand(name_, id);
   }
   COUPLET_TRY(check_content(content, worker, fmt::format("tasks '{}', task {}", name_, id)));
-  COUPLET_TRY(find_workers(worker));
+  COUPLET_TRY(groups_.find(worker));
   TaskMessage fresh;
-  fresh.source = entry->message.source;
-  // The content may be the entry's own.
+  fresh.source = task->message.source;
+  // The content may be the task's own.
   set_content(fresh, content);
-  entry->message = std::move(fresh);
+  task->message = std::move(fresh);
   return dispatch(id, worker);
 }
 
 Status Coupler::dispatch(std::uint64_t id, std::int32_t worker) {
-  if (entries_.held(id) == nullptr) {
+  if (tasks_.held(id) == nullptr) {
     return not_in_hand(name_, id);
   }
-  COUPLET_TRY(enqueue(entries_.find(id), worker));
+  COUPLET_TRY(queue(id, worker));
   pump();
   return {};
 }
 
 Status Coupler::complete(std::uint64_t id, const Status& outcome) {
-  if (entries_.held(id) == nullptr) {
+  if (tasks_.held(id) == nullptr) {
     return not_in_hand(name_, id);
   }
   finish(id, outcome);
@@ -177,13 +173,10 @@ Status Coupler::run(std::uint64_t deadline_ns) {
     return fail(Code::state, "tasks '{}' are closed", name_);
   }
   automatic_ = true;
-  while (!queues_.inbox.empty()) {
-    const std::uint64_t id = queues_.inbox.front();
-    queues_.inbox.pop_front();
-    const auto entry = entries_.find(id);
-    const Status status = enqueue(entry, entry->second.message.worker);
+  while (const auto id = tasks_.first_of_inbox()) {
+    const Status status = queue(*id, tasks_.find(*id)->message.worker);
     if (!status.ok()) {
-      finish(id, status);
+      finish(*id, status);
     }
   }
   pump();
@@ -191,7 +184,7 @@ Status Coupler::run(std::uint64_t deadline_ns) {
   const Status waited =
       mailbox_.environment().engine().wait([this] { return nothing_comes(); }, deadline_ns,
                                            [] { return std::string("the requesters to close"); }, nullptr, true);
-  settling_.settle(mailbox_.environment().engine());
+  tasks_.settle(mailbox_.environment().engine());
   automatic_ = false;
   if (!waited.ok()) {
     return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
@@ -201,64 +194,53 @@ Status Coupler::run(std::uint64_t deadline_ns) {
 
 // Is nothing left but what the caller has in hand?
 bool Coupler::nothing_comes() const noexcept {
-  return !requesters_.any() && parked_.empty() && entries_.count_held() == entries_.size();
+  return !requesters_.any() && parked_.empty() && tasks_.all_held();
 }
 
 // For a call that ends because nothing comes.
 Status Coupler::conclude() {
-  if (!entries_.empty()) {
+  if (!tasks_.empty()) {
     return fail(Code::state, "tasks '{}': {}, and neither dispatched nor completed; there is no other task to take",
-                name_, counted(entries_.size(), "task was taken", "tasks were taken"));
+                name_, counted(tasks_.count(), "task was taken", "tasks were taken"));
   }
   COUPLET_TRY(requesters_.loss(name_));
-  say_end();
+  groups_.say_end(space_);
   return {};
-}
-
-std::uint64_t Coupler::waiting() const noexcept {
-  std::uint64_t count = queues_.inbox.size();
-  for (const auto& [worker, queue] : queues_) {
-    count += queue.size();
-  }
-  return count;
 }
 
 Status Coupler::close() {
   if (closed_) {
     return {};
   }
-  const std::string self = mailbox_.environment().peer_name(mailbox_.environment().self());
-  for (auto& [source, message] : parked_) {
-    answer(source, TaskMessageKind::taken, message.number,
-           fail(Code::peer_lost, "tasks '{}': {} no longer dispatches them", name_, self));
+  const auto lost = [this](std::string_view format) noexcept {  // without text if there is no memory for it
+    try {
+      const std::string self = mailbox_.environment().peer_name(mailbox_.environment().self());
+      return fail(Code::peer_lost, fmt::runtime(format), name_, self);
+    } catch (const std::bad_alloc&) {
+      return Status(Code::peer_lost);
+    }
+  };
+  const Status refused = lost("tasks '{}': {} no longer dispatches them");
+  for (const auto& [source, message] : parked_) {
+    tell(source, TaskMessageKind::taken, message.number, refused);
   }
   parked_.clear();
-  while (!entries_.empty()) {
-    finish(entries_.begin()->first,
-           fail(Code::peer_lost, "tasks '{}': {}, the coupler, has closed before the task was done", name_, self));
+  const Status ended = lost("tasks '{}': {}, the coupler, has closed before the task was done");
+  while (!tasks_.empty()) {
+    finish(tasks_.oldest(), ended);
   }
-  say_end();
-  std::set<channel::PeerId> workers;
-  for (const WorkerGroup& group : groups_) {
-    if (!group.gone) {
-      workers.insert(group.leader);
-    }
-  }
-  mailbox_.end(space_, workers);
   closed_ = true;
-  return {};
-}
-
-void Coupler::say_end() {
-  TaskMessage message;
-  message.kind = TaskMessageKind::end;
-  message.space = space_;
-  for (WorkerGroup& group : groups_) {
-    if (!group.gone && !group.ended) {
-      message.code = group.mark;
-      group.ended = mailbox_.send(group.leader, message).ok();
+  try {
+    groups_.say_end(space_);
+    mailbox_.end(space_, groups_.leaders());
+  } catch (const std::bad_alloc&) {  // the groups would wait for tasks
+    mailbox_.forget(space_);
+    for (const WorkerGroup& group : groups_) {
+      give_up(mailbox_.environment(), group.leader, Code::memory);
     }
+    throw;
   }
+  return {};
 }
 
 }  // namespace couplet::task

@@ -21,18 +21,29 @@ Status no_memory(Mailbox& mailbox, const std::string& tasks) noexcept {
   }
 }
 
+void answer(Mailbox& mailbox, std::uint64_t space, channel::PeerId requester, TaskMessageKind kind,
+            std::uint64_t number, const Status& status) {
+  TaskMessage message;
+  message.kind = kind;
+  message.space = space;
+  message.number = number;
+  message.code = static_cast<std::int32_t>(status.code());
+  message.text = status.error() ? status.text() : std::string();
+  static_cast<void>(mailbox.send(requester, message));  // a requester that is gone need not know
+}
+
 }  // namespace
 
 // ---- requests ----
 
-void Coupler::answer(channel::PeerId requester, TaskMessageKind kind, std::uint64_t number, const Status& status) {
-  TaskMessage message;
-  message.kind = kind;
-  message.space = space_;
-  message.number = number;
-  message.code = static_cast<std::int32_t>(status.code());
-  message.text = status.error() ? status.text() : std::string();
-  static_cast<void>(mailbox_.send(requester, message));  // a requester that is gone need not know
+// Answers a requester that waits. Without memory for it, the requester is told that this process is lost for it.
+void Coupler::tell(channel::PeerId requester, TaskMessageKind kind, std::uint64_t number,
+                   const Status& status) noexcept {
+  try {
+    answer(mailbox_, space_, requester, kind, number, status);
+  } catch (const std::bad_alloc&) {
+    give_up(mailbox_.environment(), requester, Code::memory);
+  }
 }
 
 void Coupler::submitted(channel::PeerId source, TaskMessage message) {
@@ -40,7 +51,7 @@ void Coupler::submitted(channel::PeerId source, TaskMessage message) {
     requesters_.add(source);
   }
   if (options_.is_full(waiting())) {
-    answer(source, TaskMessageKind::taken, message.number, Code::full);
+    answer(mailbox_, space_, source, TaskMessageKind::taken, message.number, Code::full);
     if (message.code != 0) {  // the request waits for room
       parked_.emplace_back(source, std::move(message));
     }
@@ -51,166 +62,57 @@ void Coupler::submitted(channel::PeerId source, TaskMessage message) {
 }
 
 void Coupler::looked() {
-  settling_.settled = std::exchange(settling_.seen, settling_.end);
+  tasks_.looked();
   pump();
 }
 
 void Coupler::accept(channel::PeerId source, TaskMessage message) {
   const std::uint64_t id = mailbox_.next_number();
-  settling_.end = id + 1;
-  mailbox_.look_again();
   const std::uint64_t number = message.number;
   const std::int32_t worker = message.worker;
-  const auto entry = entries_.emplace(id, Entry{Stage::inbox, source, number, std::move(message)}).first;
-  Status status;
+  tasks_.add(id, OpenTask{source, number, std::move(message)});
+  mailbox_.look_again();
   try {
-    if (automatic_) {
-      status = enqueue(entry, worker);
-    } else {
-      queues_.inbox.push_back(id);
+    const Status status = automatic_ ? queue(id, worker) : Status();
+    answer(mailbox_, space_, source, TaskMessageKind::taken, number, status);
+    if (!status.ok()) {
+      tasks_.remove(id);
     }
-    answer(source, TaskMessageKind::taken, number, status);
   } catch (const std::bad_alloc&) {
-    queues_.forget(id);
-    entries_.erase(entry);
+    tasks_.remove(id);
     throw;
-  }
-  if (!status.ok()) {
-    entries_.erase(entry);
   }
 }
 
 // Only a request that waits can be withdrawn. What a worker or the user's coupler has in hand goes on.
 void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
-  answer(source, TaskMessageKind::heard, number, {});
+  answer(mailbox_, space_, source, TaskMessageKind::heard, number, {});
   std::erase_if(parked_, [&](const auto& one) { return one.first == source && one.second.number == number; });
-  for (const auto& [id, entry] : entries_) {
-    if (entry.requester == source && entry.number == number &&
-        (entry.stage == Stage::inbox || entry.stage == Stage::waiting)) {
-      std::erase(entry.stage == Stage::inbox ? queues_.inbox : queues_[entry.message.worker], id);
-      entries_.erase(id);
-      pump();
-      return;
-    }
+  if (const auto id = tasks_.not_begun(source, number)) {
+    tasks_.remove(*id);
+    pump();
   }
 }
 
-// Returns ok if workers with that id are there, or may still come.
-Status Coupler::find_workers(std::int32_t worker) {
-  std::set<std::int32_t> known;
-  bool was_there = false;
-  for (const WorkerGroup& group : groups_) {
-    const bool meant = worker == any_worker || group.worker == worker;
-    if (meant && !group.gone) {
-      return {};
-    }
-    was_there = was_there || meant;
-    known.insert(group.worker);
-  }
-  if (worker_ranks_.any_awaited(mailbox_)) {
-    return {};
-  }
-  const std::string with_id = worker == any_worker ? std::string() : fmt::format(" with id {}", worker);
-  if (was_there) {
-    return fail(Code::peer_lost, "tasks '{}': no group of workers{} is left", name_, with_id);
-  }
-  if (worker_ranks_.any_lost(mailbox_.environment(), groups_)) {
-    return fail(Code::peer_lost, "tasks '{}': no group of workers{} is there; ranks are lost that may have been in one",
-                name_, with_id);
-  }
-  if (known.empty()) {
-    return fail(Code::not_found, "tasks '{}': there are no workers, and none are awaited", name_);
-  }
-  return fail(Code::not_found, "tasks '{}': no workers have the id {}; the ids are: {}", name_, worker,
-              fmt::join(known, ", "));
-}
-
-Status Coupler::enqueue(Entries::iterator entry, std::int32_t worker) {
+Status Coupler::queue(std::uint64_t id, std::int32_t worker) {
   if (worker < any_worker) {
     return check_worker(worker, fmt::format("tasks '{}'", name_));
   }
-  COUPLET_TRY(find_workers(worker));
-  entry->second.message.worker = worker;
-  entry->second.stage = Stage::waiting;
-  queues_[worker].push_back(entry->first);
+  COUPLET_TRY(groups_.find(worker));
+  tasks_.queue(id, worker);
   return {};
 }
 
 void Coupler::finish(std::uint64_t id, const Status& status) {
-  const auto entry = entries_.find(id);
-  if (entry == entries_.end()) {
+  const OpenTask* const task = tasks_.find(id);
+  if (task == nullptr) {
     return;
   }
-  try {
-    answer(entry->second.requester, TaskMessageKind::finished, entry->second.number, status);
-  } catch (const std::bad_alloc&) {
-    give_up(mailbox_.environment(), entry->second.requester, Code::memory);
-  }
-  if (entry->second.stage == Stage::inbox || entry->second.stage == Stage::waiting) {
-    queues_.forget(id);
-  }
-  entries_.erase(entry);
+  tell(task->requester, TaskMessageKind::finished, task->number, status);
+  tasks_.remove(id);
 }
 
 // ---- workers ----
-
-void Coupler::Queues::forget(std::uint64_t id) noexcept {
-  std::erase(inbox, id);
-  for (auto& [worker, queue] : *this) {
-    std::erase(queue, id);
-  }
-}
-
-std::deque<std::uint64_t>* Coupler::Queues::next_for(std::int32_t worker, const Settling& settling) {
-  std::deque<std::uint64_t>* best = nullptr;
-  for (const std::int32_t meant : {worker, any_worker}) {
-    const auto queue = find(meant);
-    if (queue != end() && settling.has_first(queue->second) &&
-        (best == nullptr || queue->second.front() < best->front())) {
-      best = &queue->second;
-    }
-  }
-  return best;
-}
-
-// Returns the group that has been idle longest among those that have something to do. With round robin, and if any
-// worker may do the task, it is a group of the worker id that is next in turn.
-Coupler::WorkerGroup* Coupler::choose_group() {
-  WorkerGroup* best = nullptr;
-  const auto turn = [&](const WorkerGroup& group) {
-    const bool behind = group.worker <= turns_.last_worker;
-    return std::tuple(options_.policy == Policy::round_robin ? std::int64_t{behind} : 0,
-                      options_.policy == Policy::round_robin ? std::int64_t{group.worker} : 0, group.idle_since);
-  };
-  const auto is_lost = [this](const auto& rank) {  // also if it is back: it is not in the group before the next hello
-    const Environment& environment = mailbox_.environment();
-    return environment.is_lost(rank.first) || environment.incarnation(rank.first) > rank.second;
-  };
-  for (WorkerGroup& group : groups_) {
-    const bool idle =
-        !group.gone && !group.broken && !group.task && std::none_of(group.ranks.begin(), group.ranks.end(), is_lost);
-    if (idle && queues_.next_for(group.worker, settling_) != nullptr &&
-        (best == nullptr || turn(group) < turn(*best))) {
-      best = &group;
-    }
-  }
-  return best;
-}
-
-Status Coupler::WorkerGroup::send_task(Mailbox& mailbox, std::uint64_t space,
-                                       const TaskMessage& request) const noexcept {
-  try {
-    TaskMessage work = request;
-    work.kind = TaskMessageKind::work;
-    work.space = space;
-    work.number = *task;
-    work.code = mark;
-    work.text.clear();
-    return mailbox.send(leader, work);
-  } catch (const std::bad_alloc&) {
-    return Code::memory;
-  }
-}
 
 // Gives tasks to the groups that are idle, and accepts requests while there is room.
 void Coupler::pump() {
@@ -224,21 +126,14 @@ void Coupler::pump() {
         give_up(mailbox_.environment(), source, Code::memory);
       }
     }
-    WorkerGroup* const group = choose_group();
+    WorkerGroup* const group = groups_.choose(tasks_);
     if (group == nullptr) {
       return;
     }
-    auto& queue = *queues_.next_for(group->worker, settling_);
-    const std::uint64_t id = queue.front();
-    queue.pop_front();
-    Entry& entry = entries_.at(id);
-    if (entry.message.worker == any_worker) {
-      turns_.last_worker = group->worker;
-    }
-    entry.stage = Stage::running;
-    group->task = id;
-    group->ended = false;
-    const Status sent = group->send_task(mailbox_, space_, entry.message);
+    const std::uint64_t id = *tasks_.next_for(group->worker);
+    const OpenTask& task = tasks_.give(id);
+    groups_.begin_task(*group, id, task);
+    const Status sent = group->send_task(mailbox_, space_, task.message);
     if (!sent.ok() && mailbox_.is_gone(group->leader)) {
       give_back(*group, sent, true);
       group->gone = true;
@@ -252,49 +147,27 @@ void Coupler::pump() {
 
 void Coupler::greeted(channel::PeerId source, const TaskMessage& message) {
   left(source);  // the group may have been registered before
-  WorkerGroup group;
-  group.worker = message.worker;
-  group.mark = mark_of(message);
-  group.leader = source;
-  for (const std::int64_t number : message.numbers) {
-    const Life life = Life::of(number);
-    group.ranks.emplace(life.rank, life.incarnation);
-    if (!life.is_awaited) {  // it has not opened the tasks, and the group may close them before
-      worker_ranks_.note(life);
-    }
-  }
-  // The hello may have been kept until this coupler opened the tasks. Or it is newer than what is known of its sender.
-  group.gone = mailbox_.is_gone(source) && life_of(message) <= mailbox_.environment().incarnation(source);
-  group.idle_since = ++turns_.idle_clock;
-  // One that is gone is only kept for its worker id.
-  const auto former = std::find_if(groups_.begin(), groups_.end(),
-                                   [&](const WorkerGroup& one) { return one.gone && one.worker == group.worker; });
-  if (former == groups_.end()) {
-    groups_.push_back(std::move(group));
-  } else {
-    *former = std::move(group);
-  }
-  if (closed_ || (requesters_.all_closed() && entries_.empty() && parked_.empty())) {
-    say_end();
+  groups_.greet(source, message);
+  if (closed_ || (requesters_.all_closed() && tasks_.empty() && parked_.empty())) {
+    groups_.say_end(space_);
   }
   reject_hopeless();
   pump();
 }
 
 void Coupler::finished_work(channel::PeerId source, const TaskMessage& message) {
-  const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const WorkerGroup& one) {
-    return one.leader == source && !one.gone && one.task == message.number;
-  });
-  if (group == groups_.end()) {
+  WorkerGroup* const group = groups_.with_task(source, message.number);
+  if (group == nullptr) {
     return;
   }
   if (message.numbers.empty()) {
     finish(message.number, message.status());
     group->task.reset();
-    group->idle_since = ++turns_.idle_clock;
+    groups_.become_idle(*group);
   } else {  // a rank of it is lost, perhaps before this process hears of it
     group->broken = true;
-    give_back(*group, message.status(), options_.on_lost == OnLost::retry);
+    const bool was_begun = message.numbers.size() < 2;
+    give_back(*group, message.status(), !was_begun || options_.on_lost == OnLost::retry);
   }
   pump();
 }
@@ -315,10 +188,8 @@ void Coupler::give_back(WorkerGroup& group, const Status& why, bool may_retry) {
     return;
   }
   const std::uint64_t id = *group.task;
-  const auto entry = entries_.find(id);
-  if (entry != entries_.end() && may_retry) {
-    queues_[entry->second.message.worker].push_front(id);
-    entry->second.stage = Stage::waiting;
+  if (may_retry && tasks_.find(id) != nullptr) {
+    tasks_.queue_again(id);
   } else {
     finish(id, fail(Code::peer_lost, "tasks '{}': the worker group that had the task in hand is gone: {}", name_,
                     why.text()));
@@ -326,37 +197,12 @@ void Coupler::give_back(WorkerGroup& group, const Status& why, bool may_retry) {
   group.task.reset();
 }
 
-void Coupler::WorkerRanks::note(const Life& life) {
-  std::uint64_t& after = greeted[life.rank];
-  after = std::max(after, life.incarnation + 1);
-}
-
-bool Coupler::WorkerRanks::any_awaited(Mailbox& mailbox) const {
-  return std::any_of(all.begin(), all.end(), [&](channel::PeerId rank) {
-    const auto named = greeted.find(rank);
-    return !mailbox.is_gone(rank) && !mailbox.is_cut_off(rank) &&
-           (named == greeted.end() || mailbox.environment().incarnation(rank) >= named->second);
-  });
-}
-
-bool Coupler::WorkerRanks::any_lost(const Environment& environment, const std::vector<WorkerGroup>& groups) const {
-  return std::any_of(all.begin(), all.end(), [&](channel::PeerId rank) {
-    return environment.is_lost(rank) && std::none_of(groups.begin(), groups.end(), [rank](const WorkerGroup& group) {
-             return !group.gone && group.ranks.contains(rank);
-           });
-  });
-}
-
 // Rejects the tasks that wait for workers which will never come.
 void Coupler::reject_hopeless() {
-  for (auto& [worker, queue] : queues_) {
-    const Status status = find_workers(worker);
-    if (!status.ok()) {
-      while (!queue.empty()) {
-        const std::uint64_t id = queue.front();
-        finish(id, status);
-        std::erase(queue, id);
-      }
+  for (const auto& [worker, queue] : tasks_.queues()) {
+    const Status status = groups_.find(worker);
+    while (!status.ok() && !queue.empty()) {
+      finish(queue.front(), status);
     }
   }
 }
@@ -383,7 +229,7 @@ void Coupler::message(channel::PeerId source, TaskMessage message) {
       break;
     case TaskMessageKind::opened:
       for (const std::int64_t number : message.numbers) {
-        worker_ranks_.note(Life::of(number));
+        groups_.note(Life::of(number));
       }
       reject_hopeless();
       pump();
@@ -406,14 +252,7 @@ void Coupler::lost(channel::PeerId peer, const Status& why) {
   }
   std::erase_if(parked_, [&](const auto& one) { return one.first == peer; });
   for (WorkerGroup& group : groups_) {
-    const auto rank = group.ranks.find(peer);
-    if (group.gone || rank == group.ranks.end()) {
-      continue;
-    }
-    // The news may be of its life before the hello, also if it is known that it was started again.
-    const bool lives =
-        !mailbox_.is_cut_off(peer) && mailbox_.environment().alive(peer, static_cast<std::uint16_t>(rank->second)).ok();
-    if (lives || rank->second > mailbox_.environment().incarnation(peer)) {
+    if (!groups_.has_lost(group, peer)) {
       continue;
     }
     give_back(group, why, options_.on_lost == OnLost::retry);

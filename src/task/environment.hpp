@@ -31,6 +31,8 @@ class Environment {
   [[nodiscard]] virtual bool gone(channel::PeerId peer) = 0;
   // Returns true if that rank was lost, as far as this process has heard, and is not back: it may be started again.
   [[nodiscard]] virtual bool is_lost(channel::PeerId peer) const = 0;
+  // Returns true if that rank has left in good order, as far as this process has heard, and is not back.
+  [[nodiscard]] virtual bool has_left(channel::PeerId peer) const = 0;
   // Returns ok while that incarnation of the rank may still answer; otherwise peer_lost, which names it and says how
   // this was found out. Checks its lock if it is on this node: one system call.
   virtual Status alive(channel::PeerId peer, std::uint16_t incarnation) = 0;

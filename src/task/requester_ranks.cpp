@@ -4,6 +4,19 @@
 
 namespace couplet::task {
 
+void RequesterRanks::expect(Mailbox& mailbox, const std::set<channel::PeerId>& ranks) {
+  Environment& environment = mailbox.environment();
+  for (const channel::PeerId rank : ranks) {
+    const bool is_gone = mailbox.is_gone(rank);
+    if (!is_gone || environment.is_lost(rank)) {
+      add(rank);
+    }
+    if (is_gone || mailbox.is_cut_off(rank)) {
+      lost(rank, fail(Code::peer_lost, "{} is lost", environment.peer_name(rank)));
+    }
+  }
+}
+
 void RequesterRanks::add(channel::PeerId rank) {
   lost_.erase(rank);
   present_.insert(rank);

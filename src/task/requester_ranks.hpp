@@ -13,6 +13,8 @@ namespace couplet::task {
 
 class RequesterRanks {
  public:
+  // Requests may come from these ranks, unless they have left.
+  void expect(Mailbox& mailbox, const std::set<channel::PeerId>& ranks);
   // Requests may come from the rank, also if it was lost before.
   void add(channel::PeerId rank);
   // The rank has closed, or has left.

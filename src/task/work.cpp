@@ -33,7 +33,8 @@ Status check_content(const Content& content, std::int32_t worker, std::string_vi
 Status check_worker(std::int32_t worker, std::string_view what) {
   return worker >= any_worker
              ? Status()
-             : fail(Code::argument, "{}: {} is no worker id; they are numbers from 0 on", what, worker);
+             : fail(Code::argument, "{}: {} is no worker id; they are numbers from 0 on, and -1 stands for any", what,
+                    worker);
 }
 
 void set_content(wire::TaskMessage& message, const Content& content) {

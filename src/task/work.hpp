@@ -24,8 +24,8 @@ struct Content {
   std::uint64_t count = 0;
   couplet_type type = COUPLET_BYTE;
 };
-// Returns type, or argument if there are too many parameters, the payload has no memory, or the worker id is out of
-// range.
+// Returns type; limit if there are too many parameters or bytes; or argument if the payload has no memory or the worker
+// id is out of range.
 [[nodiscard]] Status check_content(const Content& content, std::int32_t worker, std::string_view what);
 // Returns argument unless it is any_worker or may be a worker id.
 [[nodiscard]] Status check_worker(std::int32_t worker, std::string_view what);

@@ -8,15 +8,58 @@
 #include "os/clock.hpp"
 
 namespace couplet::task {
+
+using wire::TaskMessage;
+using wire::TaskMessageKind;
+
 namespace {
 
 constexpr std::uint64_t greeting_interval_ns = 100'000'000;  // between attempts to say hello
 constexpr int looks_for_couplers = 3;
 
-}  // namespace
+// Is a rank of the group lost, or has it closed the tasks? Then the group does no task before all open them again.
+bool is_broken_by(const Status& why) noexcept {
+  return why.code() == Code::peer_lost || why.code() == Code::state;
+}
 
-using wire::TaskMessage;
-using wire::TaskMessageKind;
+// Tells the couplers that lives which the hello has named as awaited have opened the tasks: they no longer wait.
+// Called by the first rank when all ranks have met, and by another one of itself when it closes: the first rank may
+// have closed or died before that.
+// Returns an error if a coupler that lives was not told.
+Status tell_opened(Mailbox& mailbox, std::uint64_t space, const std::vector<Life>& lives,
+                   const std::vector<channel::PeerId>& couplers) {
+  TaskMessage opened;
+  opened.kind = TaskMessageKind::opened;
+  opened.space = space;
+  opened.number = mailbox.next_number();
+  for (const Life& life : lives) {
+    const std::uint64_t known = mailbox.environment().incarnation(life.rank);  // it may have died since
+    opened.numbers.push_back(Life{life.rank, std::max(life.incarnation, known)}.number());
+  }
+  Status untold;
+  for (const channel::PeerId coupler : couplers) {
+    const Status sent = mailbox.send(coupler, opened);
+    if (!sent.ok() && untold.ok() && !mailbox.is_gone(coupler) && !mailbox.is_cut_off(coupler)) {
+      untold = sent;
+    }
+  }
+  return untold;
+}
+
+// The error when no task is left and a coupler was lost. If it is started again, its tasks come again.
+Status without_end(Mailbox& mailbox, const std::string& tasks, const std::map<channel::PeerId, Status>& lost) {
+  std::string reasons;
+  for (const auto& [coupler, why] : lost) {
+    const std::string name = mailbox.environment().peer_name(coupler);
+    const std::string text = why.text();
+    reasons += reasons.empty() ? "" : "; ";
+    reasons += text.find(name) == std::string::npos ? fmt::format("{}: {}", name, text) : text;
+  }
+  return fail(Code::peer_lost, "tasks '{}': no task is left here, but a coupler is lost that may have had more: {}",
+              tasks, reasons);
+}
+
+}  // namespace
 
 Worker::Worker(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers)
     : mailbox_(mailbox),
@@ -94,6 +137,11 @@ TaskMessage Worker::greeting() {
   for (const std::int32_t rank : ranks_) {
     const auto peer = static_cast<channel::PeerId>(rank);
     const std::uint16_t known = mailbox_.environment().incarnation(peer);
+    if (has_met_) {  // what is lost after that is missing until the group opens again
+      named_.push_back(met_[named_.size()]);
+      hello.numbers.push_back(named_.back().number());
+      continue;
+    }
     // The ranks first meet after the hello, so for a rank that is gone the hello names its next incarnation.
     const bool is_gone = !mailbox_.environment().alive(peer, known).ok();
     named_.push_back({peer, std::uint64_t{known} + (is_gone ? 1 : 0), is_gone});
@@ -101,23 +149,6 @@ TaskMessage Worker::greeting() {
     hello.numbers.push_back(named_.back().number());
   }
   return hello;
-}
-
-// Tells the couplers that lives which the hello has named as awaited have opened the tasks: they no longer wait.
-// Called by the first rank when all ranks have met, and by another one of itself when it closes: the first rank may
-// have closed or died before that.
-void Worker::tell_opened() {
-  TaskMessage opened;
-  opened.kind = TaskMessageKind::opened;
-  opened.space = space_;
-  opened.number = mailbox_.next_number();
-  for (const Life& life : named_) {
-    const std::uint64_t known = mailbox_.environment().incarnation(life.rank);  // it may have died since
-    opened.numbers.push_back(Life{life.rank, std::max(life.incarnation, known)}.number());
-  }
-  for (const channel::PeerId coupler : couplers_.all) {
-    static_cast<void>(mailbox_.send(coupler, opened));
-  }
 }
 
 // A coupler that is lost when this worker opens the tasks has not said that no task comes, and may be started again.
@@ -155,12 +186,18 @@ void Worker::greet_again() {
   }
 }
 
-// All ranks have made a call together. If there is no memory to tell it, the next call does.
+// All ranks have made a call together. If it cannot be told now, the next call does.
 void Worker::note_meeting() {
+  if (!has_met_) {
+    met_.clear();
+    for (const std::int32_t rank : ranks_) {
+      const auto peer = static_cast<channel::PeerId>(rank);
+      met_.push_back({peer, mailbox_.environment().incarnation(peer), false});
+    }
+  }
   has_met_ = true;
   if (owes_opened_) {
-    tell_opened();
-    owes_opened_ = false;
+    owes_opened_ = !tell_opened(mailbox_, space_, named_, couplers_.all).ok();
   }
 }
 
@@ -200,9 +237,13 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
     }
     greet_again();
   }
+  Status failure = group_failure();  // the others wait for this rank, and hear of it in share()
+  if (!failure.ok()) {
+    hand_back(failure);
+    return failure;
+  }
   if (orders_.empty()) {
-    COUPLET_TRY(group_failure());  // the others wait for this rank, and hear of it in share()
-    return couplers_.lost.empty() ? Status(Code::end) : without_end();
+    return couplers_.lost.empty() ? Status(Code::end) : without_end(mailbox_, name_, couplers_.lost);
   }
   current_ = std::move(orders_.front());
   orders_.pop_front();
@@ -211,7 +252,7 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   if (!fits.ok()) {
     const auto source = static_cast<channel::PeerId>(current_.message.source);
     Status named = fits.within(fmt::format("tasks '{}': task of {}", name_, mailbox_.environment().peer_name(source)));
-    report(named);
+    report(current_, named);
     working_ = false;
     return named;
   }
@@ -238,19 +279,6 @@ Status Worker::group_failure() const {
   return {};
 }
 
-// The error when no task is left and a coupler was lost. If it is started again, its tasks come again.
-Status Worker::without_end() const {
-  std::string reasons;
-  for (const auto& [coupler, why] : couplers_.lost) {
-    const std::string name = mailbox_.environment().peer_name(coupler);
-    const std::string text = why.text();
-    reasons += reasons.empty() ? "" : "; ";
-    reasons += text.find(name) == std::string::npos ? fmt::format("{}: {}", name, text) : text;
-  }
-  return fail(Code::peer_lost, "tasks '{}': no task is left here, but a coupler is lost that may have had more: {}",
-              name_, reasons);
-}
-
 // Shares what the first rank has found: the others' current_ becomes the same.
 Status Worker::share(const Status& found) {
   if (team_->size() == 1) {
@@ -265,6 +293,11 @@ Status Worker::share(const Status& found) {
   }
   const auto images = team_->gather(image, os::never);
   if (!images.ok()) {
+    if (is_broken_by(images.status()) && working_ && team_->rank() == 0) {  // no rank has the task
+      orders_.push_front(std::move(current_));
+      working_ = false;
+      hand_back(images.status());
+    }
     give_up(images.status());
     return images.status();
   }
@@ -326,24 +359,40 @@ Status Worker::next(const Expectation& expected, std::uint64_t deadline_ns, Inco
   return {};
 }
 
-void Worker::report(const Status& outcome, bool is_broken) {
+void Worker::report(const Order& order, const Status& outcome, Group group) {
   TaskMessage done;
   done.kind = TaskMessageKind::done;
   done.space = space_;
-  done.number = current_.message.number;
+  done.number = order.message.number;
   done.code = static_cast<std::int32_t>(outcome.code());
   done.text = outcome.error() ? outcome.text() : std::string();
-  if (is_broken) {
+  if (group != Group::whole) {
     done.numbers.push_back(1);
   }
-  static_cast<void>(mailbox_.send(current_.coupler, done));  // a coupler that is gone need not know
+  if (group == Group::broken_before_the_task) {
+    done.numbers.push_back(1);
+  }
+  static_cast<void>(mailbox_.send(order.coupler, done));  // a coupler that is gone need not know
+}
+
+// The group cannot do tasks: gives back those that it has not begun. If the ranks have not met yet, the rank that is
+// missing may still come, and the next call says hello again.
+void Worker::hand_back(const Status& why) {
+  while (team_->rank() == 0 && !orders_.empty()) {
+    const Order order = std::move(orders_.front());
+    orders_.pop_front();
+    report(order, why, Group::broken_before_the_task);
+    if (!has_met_ && why.code() == Code::peer_lost) {
+      couplers_.untold.insert(order.coupler);
+    }
+  }
 }
 
 // The ranks of the group have not agreed on the task in hand, if there is one: its coupler is told. The next call takes
 // the next task, unless a rank is lost: then the coupler sends none until the group opens again.
 void Worker::give_up(const Status& why) {
   if (working_ && team_->rank() == 0) {
-    report(why, why.code() == Code::peer_lost);
+    report(current_, why, why.code() == Code::peer_lost ? Group::broken : Group::whole);
   }
   working_ = false;
 }
@@ -388,7 +437,7 @@ Status Worker::complete_together(const Status& outcome) {
     }
   }
   if (team_->rank() == 0) {
-    report(worst);
+    report(current_, worst);
   }
   working_ = false;
   return {};
@@ -400,11 +449,24 @@ Status Worker::close() {
   }
   closed_ = true;
   mailbox_.forget(space_);  // first: there may be no memory for what follows
+  const auto greeted = std::exchange(couplers_.greeted, {});
+  try {
+    return say_goodbye(greeted);
+  } catch (const std::bad_alloc&) {  // a coupler would send tasks, and wait for their end
+    for (const auto& [coupler, mark] : greeted) {
+      task::give_up(mailbox_.environment(), coupler, Code::memory);
+    }
+    throw;
+  }
+}
+
+// Returns an error if a coupler may go on waiting for this rank.
+Status Worker::say_goodbye(const std::map<channel::PeerId, std::int32_t>& greeted) {
   team_->leave(fail(Code::state, "tasks '{}': rank {} of the group has closed them", name_, team_->rank()));
   if (team_->rank() == 0) {
     if (working_) {
-      report(fail(Code::peer_lost, "{} has closed before it completed the task",
-                  mailbox_.environment().peer_name(mailbox_.environment().self())));
+      report(current_, fail(Code::peer_lost, "{} has closed before it completed the task",
+                            mailbox_.environment().peer_name(mailbox_.environment().self())));
       working_ = false;
     }
     TaskMessage goodbye;
@@ -412,17 +474,18 @@ Status Worker::close() {
     goodbye.space = space_;
     goodbye.number = mailbox_.next_number();
     // Also to those that have said that no task comes: they may have requesters again.
-    for (const auto& [coupler, mark] : std::exchange(couplers_.greeted, {})) {  // a send may tell of a loss
+    for (const auto& [coupler, mark] : greeted) {
       static_cast<void>(mailbox_.send(coupler, goodbye));
     }
+    return {};
   }
   const channel::PeerId self = mailbox_.environment().self();
   const std::uint64_t own_life = mailbox_.environment().incarnation(self);
-  if (team_->rank() != 0 && own_life > 0) {  // the hello may have named it as awaited
-    named_ = {{self, own_life}};
-    tell_opened();
+  if (has_met_ && own_life == 0) {
+    return {};
   }
-  return {};
+  named_ = {{self, own_life}};  // the hello may have named it as awaited, or there was none
+  return tell_opened(mailbox_, space_, named_, couplers_.all);
 }
 
 void Worker::message(channel::PeerId source, TaskMessage message) {
@@ -456,7 +519,9 @@ void Worker::lost(channel::PeerId peer, const Status& why) {
   const bool is_in_group = std::find(ranks_.begin(), ranks_.end(), static_cast<std::int32_t>(peer)) != ranks_.end();
   if (is_in_group && !has_met_ && team_->rank() == 0) {  // a later life of it may be the one that the group meets
     owes_opened_ = true;
-    couplers_.untold.insert(couplers_.open.begin(), couplers_.open.end());
+    for (const auto& [coupler, mark] : couplers_.greeted) {  // also those that have said that no task comes
+      couplers_.untold.insert(coupler);
+    }
   }
 }
 

@@ -38,7 +38,7 @@ class Worker final : public Listener {
   Status refuse(const Status& why);
   // Completes the task when all ranks have said so. Collective. The requester gets the first error of a rank.
   Status complete(const Status& outcome);
-  // Hands back the tasks that were not begun. Does not wait.
+  // Hands back the tasks that were not begun. Does not wait. Returns an error if a coupler was not told.
   Status close();
   // Returns the rank in the group, and below it the size of the group.
   [[nodiscard]] int rank() const noexcept { return team_->rank(); }
@@ -64,16 +64,17 @@ class Worker final : public Listener {
   Worker(Mailbox& mailbox, std::string name, std::vector<channel::PeerId> couplers);
   Status join_group(const WorkerOptions& options);
   [[nodiscard]] wire::TaskMessage greeting();
-  void tell_opened();
   void note_meeting();
+  Status say_goodbye(const std::map<channel::PeerId, std::int32_t>& greeted);
   void greet(channel::PeerId coupler);
   void greet_again();
   Status take(const Expectation& expected, std::uint64_t deadline_ns);
   Status share(const Status& found);
-  [[nodiscard]] Status without_end() const;
   [[nodiscard]] Status group_failure() const;
   [[nodiscard]] Status find_refusal(const std::vector<std::string>& images);
-  void report(const Status& outcome, bool is_broken = false);
+  enum class Group : std::uint8_t { whole, broken, broken_before_the_task };
+  void report(const Order& order, const Status& outcome, Group group = Group::whole);
+  void hand_back(const Status& why);
   void give_up(const Status& why);
   template <typename Body>
   Status told_to_all(const Body& body);
@@ -88,6 +89,7 @@ class Worker final : public Listener {
   std::unique_ptr<message::Team> team_;
   bool has_met_ = false;      // all ranks have made a call together
   std::vector<Life> named_;   // the ranks, as the last hello has named them
+  std::vector<Life> met_;     // the ranks, when all had made a call together
   bool owes_opened_ = false;  // a coupler may wait for a life that will have opened when all ranks have met
   std::deque<Order> orders_;
   Order current_{};

@@ -537,7 +537,7 @@ TEST(Tasks, MisuseIsAnError) {
       EXPECT_EQ(tasks->submit(2, {{}, nullptr, 3, COUPLET_DOUBLE}, soon(), nullptr).code(), Code::argument);
       EXPECT_EQ(tasks->submit(2, {{}, nullptr, 0, 99}, soon(), nullptr).code(), Code::type);
       EXPECT_EQ(tasks->submit(-9, {}, soon(), nullptr).text(),
-                "tasks 't': -9 is no worker id; they are numbers from 0 on");
+                "tasks 't': -9 is no worker id; they are numbers from 0 on, and -1 stands for any");
       const std::vector<std::int64_t> many(most_parameters + 1);
       EXPECT_EQ(tasks->submit(2, {many}, soon(), nullptr).code(), Code::limit);
       ASSERT_FINE(tasks->close());

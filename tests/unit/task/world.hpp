@@ -40,6 +40,9 @@ class TestEnvironment final : public Environment {
   [[nodiscard]] bool is_lost(channel::PeerId peer) const override {
     return gone_ == static_cast<int>(peer) && !has_left_;
   }
+  [[nodiscard]] bool has_left(channel::PeerId peer) const override {
+    return gone_ == static_cast<int>(peer) && has_left_;
+  }
   Status alive(channel::PeerId peer, std::uint16_t incarnation) override {
     if (gone_ == static_cast<int>(peer) || incarnation != this->incarnation(peer)) {
       return fail(Code::peer_lost, "rank {} is lost", peer);
