@@ -151,20 +151,23 @@ Nanoseconds Checker::fellows_join(const Life& life, const Call& call) const {
   return longest;
 }
 
-// A process behind a firewall that has no hub learns only from its patience that a peer is dead (docs/liveness.md). A
-// hub that is killed after some calls may be killed after it was started again.
+// A process behind a firewall that has no hub learns only from its patience that a peer is dead (docs/liveness.md). So
+// does the hub of one that is behind the wall and has lost its connection. A hub that is killed after some calls may be
+// killed after it was started again.
 bool Checker::may_need_patience() const {
   std::int64_t hubs = 1;
   bool has_wall = false;
   bool is_killed_late = false;
+  bool is_broken = false;
   for (const Fault& fault : plan_.faults) {
+    is_broken = is_broken || fault.what.verb == "cut" || fault.what.verb == "reset";
     const bool kills_hub = fault.what.verb == "kill" && fault.what.object == "hub";
     has_wall = has_wall || fault.what.verb == "wall";
     is_killed_late = is_killed_late || (kills_hub && fault.what.whole("after", 0) > 0);
     hubs -= kills_hub ? 1 : 0;
     hubs += fault.what.verb == "start" && fault.what.object == "hub" ? 1 : 0;
   }
-  return has_wall && (is_killed_late || hubs <= 0);
+  return has_wall && (is_broken || is_killed_late || hubs <= 0);
 }
 
 void Checker::check_time(const Life& life, const Call& call) {
