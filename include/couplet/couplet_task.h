@@ -58,7 +58,9 @@ COUPLET_API couplet_status couplet_tasks_close(couplet_tasks* tasks);
  * COUPLET_ERROR_NOT_FOUND: no workers have this id.
  * COUPLET_ERROR_PEER_LOST: no coupler is left; or all workers with this id are lost or have closed; or the connection
  * to the coupler failed while it had the request, which may then be done or not.
- * COUPLET_INTERRUPTED: the interrupt check ended the wait, and the task was not submitted. */
+ * COUPLET_ERROR_LIMIT: more than 4,096 parameters, or more than 1 GiB less 1 MiB of payload.
+ * COUPLET_INTERRUPTED: the interrupt check ended the wait. The request is withdrawn; a worker or a coupler of the user
+ * that has it in hand does it nevertheless. */
 COUPLET_API couplet_status couplet_tasks_submit(couplet_tasks* tasks, int32_t worker, const int64_t* parameters,
                                                 int32_t parameter_count, const void* payload, uint64_t payload_count,
                                                 couplet_type type, double timeout_s, couplet_task** task);
@@ -107,7 +109,7 @@ COUPLET_API void couplet_task_expectation_init(couplet_task_expectation* expecta
  * Blocking: at most timeout_s of the group's first rank, for which the others wait.
  * COUPLET_NOT_YET: the timeout has passed.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait.
- * COUPLET_END: all requesters have closed, and everything is done. If requesters come again, a later call of a worker
+ * COUPLET_END: all requesters have closed, and everything is done. If requesters come again, a later call
  * gets their tasks; until then it gives COUPLET_END at once.
  * COUPLET_ERROR_PEER_LOST: a rank of the group was lost; or no task is left, and a coupler was lost that may have had
  * more. If that coupler is started again, a later call gets its tasks. Couplers: nothing is left to do, and the last

@@ -228,7 +228,7 @@ class Collectives:
         return self._array("scan", lambda: self._for_scan(array, op), timeout, method)
 
     def refuse_collective(self, call: str, text: str) -> None:
-        """Refuses the next call of the group, such as "allreduce": it fails at all members, with this text.
+        """Refuses the next call of the group, such as "allreduce": it fails at all other members, with this text.
 
         For a member that cannot make the call which the others make, because its data are missing, for instance.
         """

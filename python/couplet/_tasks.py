@@ -209,7 +209,8 @@ class Worker(_Taker):
         """Takes the next task, which is the same on every rank of the group. Returns None if all requesters have
         closed. If requesters come again, a later call gets their tasks; until then it returns None at once.
 
-        Blocking: at most `timeout` seconds (None: for ever). Collective over the group.
+        Blocking: at most `timeout` seconds (None: for ever) of the group's first rank, for which the others wait.
+        Collective over the group.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ class Error(Exception):
 
 
 class Full(Error, BlockingIOError):  # noqa: N818  an answer, as queue.Full is
-    """No room for another step within wait_timeout: a reader that it waits for has not read. Nothing was written."""
+    """There is no room, and nothing was done: a reader has not read (put, claim), or a queue is full (submit)."""
 
     code = 2
     status = "COUPLET_FULL"

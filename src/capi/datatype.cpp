@@ -18,7 +18,7 @@ Status no_type(couplet_type type) {
   return fail(Code::type, "{} is neither an element type nor a datatype (was it freed?)", static_cast<int>(type));
 }
 
-// Makes a type by `make`, which gets the datatype of `of`.
+// Makes a type with the function `make`, to which it gives the datatype that the handle `of` names.
 template <typename Make>
 couplet_status make_of(const char* function, couplet_type of, couplet_type* made, const Make& make) {
   return capi::guarded([&]() -> Status {

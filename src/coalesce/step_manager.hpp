@@ -30,8 +30,9 @@ class StepManager {
   Status remove(std::size_t client);
   // Agrees with all ranks on clients and requests. Collective; blocks. After an error, it can only be closed.
   Status freeze();
-  // Does the same for what was added and removed since; it takes effect when the round `from_round` begins. Collective:
-  // all ranks call it between the same two rounds, with the same number. After an error, the rounds go on without it.
+  // Agrees, as freeze() does, on the clients and requests that were added or removed since the last agreement. The new
+  // plan takes effect when the round `from_round` begins. Collective: all ranks call it between the same two rounds,
+  // with the same number. After an error, the rounds go on with the old plan.
   Status amend(std::uint64_t from_round);
   // Runs a round, or goes on with the one that a timeout has interrupted. timeout, interrupted: call it again.
   Status run_round(std::uint64_t deadline_ns);

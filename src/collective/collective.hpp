@@ -66,7 +66,7 @@ class Collectives final : public engine::Source {
   Status refuse(message::Group& group, std::string_view call, const Status& why);
   // Revokes the call that start() has begun with this request, if it has not ended: its caller was interrupted.
   void interrupt(const message::Request& request) noexcept;
-  // Returns the method that a call of this member would use: the members may have to meet before it is known.
+  // Returns the method that a call of this member would use. The choice is final only once the members have met.
   [[nodiscard]] MethodChoice method_for(message::Group& group, cost::Collective kind, bool uneven, std::uint64_t bytes);
   // Called before the group is freed. Returns state if calls are under way.
   Status release(message::Group& group);
@@ -83,7 +83,7 @@ class Collectives final : public engine::Source {
   Status make_next(message::Group& group, std::string_view call, const Make& make);
   Status begin(message::Group& group, const Arguments& given, bool is_awaited, Call*& begun);
   Call& enter(KnownGroup& known, std::uint64_t number, const Arguments& arguments, message::Group* promised_in);
-  // Returns why this member does not take part in the call.
+  // Returns why this member cannot take part in the call; ok: it can.
   Status admit(KnownGroup& known, const Arguments& arguments);
   // Ends a call that has not begun, and tells the others.
   Status turn_away(KnownGroup& known, std::uint64_t number, std::string_view call, const Status& why);

@@ -22,7 +22,8 @@ class FormerGroups {
   // call has failed in it. lost: the ranks that were lost in it, or have left. Throws bad_alloc.
   void note(std::uint64_t group, std::uint64_t creation, std::uint64_t next, const Status& why,
             const std::vector<std::int32_t>& lost = {});
-  // Returns the number of the next creation of a group: greater than those of all its creations by this process.
+  // Returns the number of the next creation of a group: greater than those of its creations in which this process has
+  // made a call.
   [[nodiscard]] std::uint64_t next_creation(std::uint64_t group) const noexcept;
   // Returns why a call of that creation of the group has failed, or of the next one in which any has; ok: none has.
   // What had failed before the present life of the rank is left out.

@@ -96,7 +96,7 @@ void Meeting::greet_again(std::uint64_t call) {
 }
 
 void Meeting::conclude(const wire::CollectiveNotice& answer) {
-  // What needs memory comes first: without it, the members have not met here, and the answer is taken again.
+  // Everything that needs memory comes first: if there is none, nothing has changed, and the answer is taken again.
   wire::CollectiveNotice to_children = notice(wire::NoticeKind::epoch, 0);
   to_children.epoch = answer.epoch;
   to_children.systems = answer.systems;

@@ -40,7 +40,7 @@ class PastCalls {
   }
   // A call that is known: has it ended?
   [[nodiscard]] bool has_ended(std::uint64_t call) const noexcept { return place(call).ended; }
-  // Is a call known, and under way?
+  // Has the call begun and not ended, as far as it is still remembered?
   [[nodiscard]] bool is_open(std::uint64_t call) const noexcept { return is_known(call) && !has_ended(call); }
   // Returns why a call has failed; ok: it has not, or is not known.
   [[nodiscard]] Status failure_in(std::uint64_t call) const noexcept;

@@ -71,7 +71,8 @@ void forget_unused(Arguments& arguments, std::int32_t own) noexcept;
 [[nodiscard]] Result<cost::Method> method_of(const Arguments& arguments, const cost::CollectiveShape& shape,
                                              std::span<const cost::MethodPiece> measured);
 
-// Returns the steps of the member `own`. REQUIRES: check() has returned ok, and method is one of method_of().
+// Returns the steps of the member `own`. REQUIRES: check() has returned ok, and method_of() has returned
+// `method`.
 [[nodiscard]] Schedule make_schedule(const Arguments& arguments, cost::Method method, std::int32_t own,
                                      const Systems& systems, const Operations& operations);
 

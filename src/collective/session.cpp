@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view revoked_by = "revoked by rank ";
 
 Status lost(const message::Courier& courier, const message::Group& group, std::int32_t rank) {
-  return fail(Code::peer_lost, "rank {} is lost: create the group again when it has returned, or one without it: {}",
+  return fail(Code::peer_lost, "rank {} is lost ({}); create the group again when it has returned, or one without it",
               rank, courier.loss(group.peer(rank)).text());
 }
 

@@ -237,7 +237,7 @@ void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t trans
   // ends the peer's holds.
   const bool nobody_listens = peer.walk->refused() >= min_refusals;
   if (nobody_listens || (peer.walk->unanswered() > 0 && at(transport).may_break())) {
-    const Status proof = fail(Code::peer_lost, "nobody listens at its port any more: {}", why.text());
+    const Status proof = fail(Code::peer_lost, "nobody listens at its port: {}", why.text());
     membership_.cannot_reach(id, peer.incarnation, nobody_listens ? LossProof::without_hub : LossProof::none, proof);
   }
   // While this process shuts its connections, a peer that has ended one has in most cases heard the goodbye, perhaps in

@@ -1,7 +1,8 @@
 // The cache of choices: a file that says which method was the fastest in which situation, so that a freeze need not try
 // all of them again. docs/formats/exchange.md describes the file. Only the first member of an exchange reads and writes
 // it. Invariants: a line that cannot be read is passed over; the file is replaced as a whole, so that a reader sees the
-// old one or the new one; of two jobs that write at a time one is lost, which costs no more than trials.
+// old one or the new one; if two jobs write at the same time, the lines of one are lost, which
+// costs only new trials.
 // Tests: tests/unit/exchange/choice_cache_test.cpp.
 #pragma once
 

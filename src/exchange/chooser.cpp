@@ -319,7 +319,8 @@ Status Chooser::leave_out(std::unique_ptr<Method> method, bool in_good_order) {
   return {};
 }
 
-// Returns what ends the freeze at this member. It then says so at once, since others may wait for it in the trial.
+// Returns the error that ends the freeze at this member, or ok. The caller then tells the others at once, since they
+// may wait for this member in the trial.
 Status Chooser::fatal_part(const Status& found, std::string_view name) const {
   if (found.ok()) return {};
   COUPLET_TRY(news_());

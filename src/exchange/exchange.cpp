@@ -117,8 +117,8 @@ Result<std::uint32_t> Exchange::add(Edge edge) {
                 describe(other, group_.rank()), term);
   }
   if (added.bytes + bytes > max_edge_bytes) {
-    return fail(Code::argument, "{}: {} has more than {} bytes", options_.title, describe(edge, group_.rank()),
-                max_edge_bytes);
+    return fail(Code::argument, "{}: {} has {} bytes; at most {} are possible", options_.title,
+                describe(edge, group_.rank()), added.bytes + bytes, max_edge_bytes);
   }
   std::move(edge.regions.begin(), edge.regions.end(), std::back_inserter(other.regions));
   added.bytes += bytes;

@@ -53,7 +53,7 @@ struct Request {
   bool done = false;
   Stage stage = Stage::posted;
   bool sending = false;
-  bool in_channel = false;  // `outgoing` is the channel's
+  bool in_channel = false;  // the channel still refers to `outgoing`
   bool pumping = false;
   std::uint8_t more_pieces = 0;    // send: of ours that are the channel's, beside `outgoing`
   bool pooled = false;             // in use, and from Requests::take()

@@ -45,7 +45,7 @@ class Peers {
   // Sets the size up to which messages are sent without asking, for one peer or, if none is given, for all.
   void set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> peer);
 
-  // The peer is lost: calls that need it fail with flow.loss from here on.
+  // Marks the peer as lost: calls that need it fail with flow.loss from now on.
   void lose(Flow& flow, const Status& why) noexcept;
   // The request ends with the loss of its peer. If it is one of the user's, the user then knows of the loss.
   static void told(const Request& request) noexcept;

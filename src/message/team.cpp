@@ -40,7 +40,8 @@ Status merge_records(std::string& own, std::string_view other) {
   return {};
 }
 
-// The own part is missing, or that of rank 0 counts: what comes from others is heard, and dropped.
+// For a broadcast, in which only the part of rank 0 counts, and for a rank whose own part has failed: drops what the
+// others send, so that the call still ends for all.
 Status merge_nothing(std::string& /*own*/, std::string_view /*other*/) {
   return {};
 }

@@ -5,8 +5,8 @@
 
 namespace couplet::os {
 
-// Returns the number of bytes that have come over this connection and that its system has confirmed, read or not; 0 if
-// the descriptor is no tcp socket, or if the system does not say it.
+// Returns the number of bytes of this connection that the operating system has received and acknowledged, whether they
+// were read or not; 0 if the descriptor is no tcp socket, or if the system does not report the number.
 [[nodiscard]] std::uint64_t received_bytes(int socket) noexcept;
 
 }  // namespace couplet::os

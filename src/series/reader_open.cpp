@@ -55,7 +55,7 @@ Status check_options(const ReaderOptions& options) {
       return fail(Code::argument, "a reader with weights is given no box: the weights say which points are read");
     }
     if (options.copier != nullptr) {
-      return fail(Code::unsupported, "weights cannot be combined with a copier of the user");
+      return fail(Code::unsupported, "weights cannot be combined with a copier; leave out one of the two");
     }
     COUPLET_TRY(check_weights(*options.weights));
   }
@@ -252,7 +252,7 @@ Status Reader::close(std::uint64_t deadline_ns) {
   next_.reset();
   attachment_.reset();
   remove_superseded(environment_, name_, incarnation_);
-  // The relays of holds may have taken all of the time.
+  // Giving back holds at the relays may have used up the deadline. The hub still gets least_answer_ns to answer.
   return environment_.registry().reader_closed(name_, std::max(deadline_ns, os::now_ns() + least_answer_ns));
 }
 

@@ -402,8 +402,8 @@ Result<WindowPlace> place_for(Environment& environment, const universe::SeriesRe
   }
   if (window->job() != place->job && window->has(record.parts[part].writer)) {
     return fail(Code::not_found,
-                "{} were in the window of a former launch of this MPI job, and its program '{}' has not created the "
-                "series again in time",
+                "{} were in the window of an earlier launch of this MPI job; program '{}' has not created the series "
+                "again in time",
                 title, record.program);
   }
   if (window->job() != place->job) {

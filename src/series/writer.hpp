@@ -39,7 +39,7 @@ struct WriterSpecification {
 
 // The memory of the user that contains a box.
 struct Array {
-  const void* data = nullptr;             // its first element
+  const void* data = nullptr;             // the first element of the box
   const std::int64_t* strides = nullptr;  // bytes from element to element in each dimension; nullptr: dense, in C order
 };
 

@@ -83,7 +83,7 @@ Status check_specification(const WriterSpecification& specification) {
     boxes += fields[index].boxes.size();
   }
   if (boxes > wire::series_most_boxes) {
-    return fail(Code::limit, "series '{}': {} boxes of one writer rank, at most {} are possible", name, boxes,
+    return fail(Code::limit, "series '{}': this writer rank has {} boxes; at most {} are possible", name, boxes,
                 wire::series_most_boxes);
   }
   return {};

@@ -47,8 +47,8 @@ bool lockable(const std::string& name) {
   return name.starts_with("page-") || name.starts_with(keeper_prefix);
 }
 
-// Does any process hold a lock in this directory, that of the keeper at this path aside? Also returns true if that
-// cannot be found out.
+// Returns true if a process holds a lock in this directory, other than the keeper's lock at the path `own_keeper`, or
+// if that cannot be found out.
 bool inhabited(const std::string& directory, const std::string& own_keeper = {}) {
   const auto names = os::list_directory(directory);
   return !names.ok() || std::any_of(names->begin(), names->end(), [&](const std::string& name) {

@@ -75,9 +75,9 @@ class SeriesRegistry {
   virtual Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) = 0;
   // Finds a series. Waits until there is an incarnation above newer_than (-1: any). Returns not_yet if there is none at
   // the deadline; timeout if the hub has not answered by then, so that it is not known whether there is one (only for
-  // -1); or interrupted. A look for a newer incarnation that ends without an answer stays with the hub until
-  // the reader closes: the next look for the same takes the answer, so that it may be shorter than the way to the hub
-  // and back.
+  // -1); or interrupted. If the search for a newer incarnation ends without an answer, the hub keeps the request
+  // until the reader closes, and the next such search gets the answer. So a search may be shorter than a round trip to
+  // the hub.
   virtual Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) = 0;
   // Notes a series that another rank has found and passed on to this one with its description. Does not ask the hub. A
   // hub that is started again is told of this series, too.

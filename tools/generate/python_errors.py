@@ -36,7 +36,7 @@ CLASSES = {
 }
 # Codes without a class of their own: answers and, for INTERRUPTED, what the signal handler has raised.
 RESULTS = {"OK", "NOT_YET", "END", "RESTARTED", "INTERRUPTED"}
-FULL = "No room for another step within wait_timeout: a reader that it waits for has not read. Nothing was written."
+FULL = "There is no room, and nothing was done: a reader has not read (put, claim), or a queue is full (submit)."
 
 OPENING = '''"""The exceptions: one class for each error code, each also a fitting built-in exception.
 

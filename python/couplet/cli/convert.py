@@ -115,7 +115,7 @@ def _write(outcome: Outcome, output: Path | None) -> None:
             if output is not None or each.after != each.before:
                 target.write_bytes(each.content)
     except OSError as error:
-        raise ConvertError(f"{error.filename}: {error.strerror}") from error
+        raise ConvertError(f"cannot write {error.filename}: {error.strerror}") from error
 
 
 def _report(outcome: Outcome, changed: list[Converted], partial: bool, shown: bool) -> None:

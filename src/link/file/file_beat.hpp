@@ -53,7 +53,7 @@ class FileBeatWatch {
   // Blocking.
   bool beats_within(std::uint64_t timeout_ns);
   [[nodiscard]] bool watches() const noexcept { return !path_.empty(); }
-  // Something else has shown that the process is there.
+  // Notes that something else has shown that the process lives: its silence is counted from 0 again.
   void heard() noexcept { silent_ = {}; }
 
  private:

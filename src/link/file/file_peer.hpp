@@ -1,6 +1,7 @@
 // Says whether the process at the other end of a connection of files is still there: by its heartbeat, by the mark that
 // it leaves when it ends its side, and by the directory of the connection. Private to link/file/.
-// Invariants: what the other process has written before its death, or before its mark, is read before either is told.
+// Invariants: what the other process wrote before it died is read before its death is reported, and what it wrote
+// before it left its mark is read before its end is reported.
 // Tests: tests/unit/link/file_link_test.cpp, tests/unit/link/file_beat_test.cpp.
 #pragma once
 

@@ -180,7 +180,7 @@ std::int64_t SimLane::push(const wire::FrameHeader& header, std::span<const std:
     return failed(Code::state, "the lane was shut", true);
   }
   if (out_->target_gone && source_ended()) {
-    return failed(Code::peer_lost, fmt::format("endpoint {} does not listen any more", out_->target), true);
+    return failed(Code::peer_lost, fmt::format("endpoint {} no longer listens", out_->target), true);
   }
   const std::uint64_t buffer_bytes = network_->options.buffer_bytes;
   const std::uint64_t room = buffer_bytes - std::min(buffer_bytes, out_->buffered_bytes);

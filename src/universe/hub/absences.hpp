@@ -98,7 +98,7 @@ class Absences {
           std::min(found->second.refusing_until_ns, os::deadline_after(found->second.patience.refusing_s, now_ns));
     }
   }
-  // Returns the members for which the hub has waited long enough. They stay until they are removed.
+  // Returns the members for which the hub has waited long enough. It does not remove them from the list.
   [[nodiscard]] std::vector<Ended> due(std::uint64_t now_ns) const {
     std::vector<Ended> due;
     for (const auto& [peer, absence] : members_) {

@@ -91,7 +91,7 @@ class HubState {
   void cut_off(ConnectionId connection, const std::string& why, std::uint64_t now_ns);
   // Returns the ports to be called: of members that have not come back, and whose end is likely.
   [[nodiscard]] std::vector<ListenerCalls::Target> cut_off() const;
-  // What a dial of such a port has shown.
+  // Takes the result of a call to a port that cut_off() has returned.
   void seen_at_port(const ListenerCalls::Answer& answer, std::uint64_t now_ns);
   // The connection reads too little. It is told no further changes until it has caught up, and is then told the whole
   // state.

@@ -1,5 +1,5 @@
-// Requests that wait for a series or for the relay of a node. They are found by what they wait for, without a walk over
-// all members. Pure; a part of SeriesService.
+// Requests that wait for a series or for the relay of a node. They are found by what they wait for, without going
+// through all members. Pure; a part of SeriesService.
 #pragma once
 
 #include <map>

@@ -143,7 +143,7 @@ TEST_F(Fields, MistakesAtCreationAreNamed) {
   expect_refused(Code::limit, "65 fields");
   specification = sound;
   specification.fields[1].boxes.resize(5000, line(0, 0));
-  expect_refused(Code::limit, "boxes of one writer rank");
+  expect_refused(Code::limit, "this writer rank has ");
 }
 
 TEST_F(Fields, MistakesOfPutAreNamedAndNothingHasHappened) {

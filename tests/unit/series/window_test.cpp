@@ -89,7 +89,7 @@ TEST_F(InWindow, AJobThatIsStartedAgainWaitsForItsWriter) {
   FakeEnvironment nowcast(world, 1, "nowcast");
   const auto early = Reader::open(nowcast, team, "eta", {}, os::deadline_after(0.05));
   EXPECT_EQ(early.code(), Code::timeout);
-  EXPECT_NE(early.status().text().find("former launch"), std::string::npos) << early.status().text();
+  EXPECT_NE(early.status().text().find("earlier launch"), std::string::npos) << early.status().text();
   std::thread late([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));  // longer than a look for a newer incarnation
     writer = create(*again);
