@@ -10,11 +10,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from launching import WATCHDOG_S
 from needs import launcher
 from shared_memory import shared_directory
+
+from couplet.cli.configuration import load
+from couplet.cli.observe import Universe
+from couplet.cli.run import _conclude
 
 COUPLET = Path(sys.executable).parent / "couplet"
 
@@ -179,8 +184,31 @@ def test_programs_on_different_nodes_share_a_series_through_a_relay(run: Run) ->
     assert "universe rank 1 by relay" in said, said
 
 
+class LateHub:
+    """Tells only with the third look that a rank has joined and left. Its universe is then over."""
+
+    looks = 0
+
+    def events(self) -> list[dict[str, object]]:
+        self.looks += 1
+        said = [{"event": event, "program": "ocean", "rank": 0} for event in ("joined", "left")]
+        return said if self.looks == 3 else []
+
+    def wait(self, timeout_s: float) -> bool:
+        time.sleep(timeout_s)
+        return self.looks >= 3
+
+
+def test_programs_that_end_before_the_hub_tells_that_they_have_joined(tmp_path: Path) -> None:
+    """Fault: a run of 0.1 s failed, since no process had joined as far as its launcher had heard."""
+    (tmp_path / "coupled.toml").write_text('[[program]]\nname = "ocean"\ncommand = ["true"]\n')
+    hub, universe = LateHub(), Universe(0, tmp_path)
+    display = SimpleNamespace(event=lambda _: None, failure=lambda *why: pytest.fail(str(why)))
+    assert _conclude(load(tmp_path / "coupled.toml"), hub, universe, display) == 0  # type: ignore[arg-type]
+
+
 def test_programs_that_do_not_join(run: Run) -> None:
-    """They may exchange files. If they are required, it is a mistake, which is told without waiting for the hub."""
+    """They may exchange files. If they are required, it is a mistake, which is told a second after their end."""
     run.write(ocean="print('by files')\n", nowcast="print('by files')\n")
     status, output = run.finish()
     assert status == 1, output

@@ -191,6 +191,10 @@ def _conclude(configuration: Configuration, hub: Hub, universe: Universe, displa
 
     The hub may learn only now that a rank was lost: a process can end with 0 and without leaving the universe.
     """
+    grace_end = time.monotonic() + _ABSENCE_GRACE_S  # short programs have ended before the hub tells that they joined
+    while not universe.ranks() and time.monotonic() < grace_end and not hub.wait(_HUB_LOOK_S):
+        _take_events(hub, universe, display)
+    _take_events(hub, universe, display)
     if not universe.ranks():
         return _judge_absence(configuration, display)
     deadline = time.monotonic() + configuration.max_linger_s() + HUB_END_S
