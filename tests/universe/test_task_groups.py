@@ -15,10 +15,12 @@ NEXT = "outcome(lambda: w.next(timeout=0.5))"
 
 
 def start_group(make_world: MakeWorld, others: str = "") -> tuple[World, Guest, Guest, list[Guest]]:
-    """A coupler `c`, a requester `r`, and the two ranks of a program of workers, which have opened nothing yet."""
+    """A coupler, a requester, and the two ranks of a program of workers. All have joined, and have opened nothing."""
     world = make_world("coupler:1,requester:1,worker:2" + others)
-    coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
     group = [Guest(world, "worker", rank, 2) for rank in range(2)]
+    coupler, requester = start_guests(world, "coupler", "requester")
+    for each in group:
+        each.ready()
     return world, coupler, requester, group
 
 
@@ -53,8 +55,6 @@ def end(coupler: Guest, requester: Guest, *others: Guest) -> None:
 def test_a_group_whose_missing_rank_had_left_does_tasks_when_it_is_back(make_world: MakeWorld) -> None:
     """Fault: the group had reported that it could not do a task, and the coupler gave it none for ever."""
     world, coupler, requester, group = start_group(make_world)
-    for each in (coupler, requester, *group):
-        each.ready()
     open_both(coupler, requester, ", workers='worker'")
     group[0].get("w = universe.worker('t')")
     coupler.get("c.run(0.2)")
@@ -81,8 +81,6 @@ def test_a_group_keeps_its_task_when_its_second_rank_is_cut_off_from_the_coupler
 ) -> None:
     """Fault: the task failed, or was done twice, though only the first rank speaks with the coupler."""
     _, coupler, requester, group = start_group(make_world)
-    for each in (coupler, requester, *group):
-        each.ready()
     open_both(coupler, requester, f", on_lost='{on_lost}'")
     coupler.get("c2 = universe.coupler('t2', requesters='worker')")
     for each in group:
@@ -119,8 +117,6 @@ def test_requests_do_not_wait_for_a_rank_that_has_closed_and_whose_leader_is_gon
 ) -> None:
     """Fault: nobody told the coupler that the rank had opened the tasks, so that they waited for it for ever."""
     _, coupler, requester, group = start_group(make_world)
-    for each in (coupler, requester, *group):
-        each.ready()
     open_both(coupler, requester, ", workers='worker'")
     if leader == "leaves":
         group[0].leave()
@@ -139,8 +135,6 @@ def test_requests_do_not_wait_for_a_rank_that_has_closed_and_whose_leader_is_gon
 def test_a_coupler_that_opens_again_gives_no_task_to_a_group_that_has_lost_a_rank(make_world: MakeWorld) -> None:
     """Fault: the hello named the next process of the lost rank, which was not in the group."""
     world, coupler, requester, group = start_group(make_world)
-    for each in (coupler, requester, *group):
-        each.ready()
     open_both(coupler, requester, ", workers='worker'")
     for each in group:
         each.get("w = universe.worker('t')")
@@ -172,10 +166,8 @@ def test_a_coupler_that_opens_again_gives_no_task_to_a_group_that_has_lost_a_ran
 
 def test_another_group_does_what_one_with_a_rank_that_has_left_cannot(make_world: MakeWorld) -> None:
     """Fault: the coupler gave tasks to the group of which a rank had left, and they failed or waited there."""
-    world, coupler, requester, group = start_group(make_world, ",other:1")
+    world, coupler, requester, group = start_group(make_world, ",other:1?")
     (other,) = start_guests(world, "other")
-    for each in (coupler, requester, *group):
-        each.ready()
     open_both(coupler, requester)
     for each in group:
         each.get("w = universe.worker('t')")
@@ -189,3 +181,26 @@ def test_another_group_does_what_one_with_a_rank_that_has_left_cannot(make_world
     requester.get("[r.submit(couplet.ANY_WORKER, [k], timeout=20).wait(20) for k in range(3)]")
     assert other.hear() == "is [None, None, None]"
     end(coupler, requester, other, group[0])
+
+
+def test_a_group_that_was_told_the_end_gets_tasks_after_a_rank_of_it_was_started_again(make_world: MakeWorld) -> None:
+    """Fault: the coupler that had told the end got no second hello, so that it took the group for broken."""
+    world, coupler, requester, group = start_group(make_world)
+    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
+    for each in group:
+        each.get("w = universe.worker('t')")
+    requester.get("universe.requester('t').close()")
+    coupler.get("c.run(50)")
+    group[1].process.kill()
+    group[1].process.wait()
+    group[1] = Guest(world, "worker", 1, 2).ready()
+    group[1].get("w = universe.worker('t')")
+    requester.get("r = universe.requester('t')")
+    coupler.say("[(c.run(0.1), time.sleep(0.1)) for _ in range(80)] and 0")
+    for each in group:
+        each.say("next(work for _ in iter(int, 1) if (work := w.next(timeout=50))).complete()")
+    requester.get("r.submit(couplet.ANY_WORKER, [1], timeout=20).wait(20)")
+    requester.get("r.close()")
+    for each in (coupler, *group):
+        assert each.hear().startswith("is"), each
+    requester.leave(coupler, *group)

@@ -432,33 +432,6 @@ def test_a_request_does_not_wait_for_a_rank_that_has_opened_after_its_leader(mak
     requester.leave(coupler, *living)
 
 
-def test_a_group_that_was_told_the_end_gets_tasks_after_a_rank_of_it_was_started_again(make_world: MakeWorld) -> None:
-    """Fault: the coupler that had told the end got no second hello, so that it took the group for broken."""
-    world = make_world("coupler:1,requester:1,worker:2")
-    coupler, requester = Guest(world, "coupler", 0, 1), Guest(world, "requester", 0, 1)
-    first, second = group = [Guest(world, "worker", rank, 2) for rank in range(2)]
-    for each in (coupler, requester, *group):
-        each.ready()
-    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
-    for each in group:
-        each.get("w = universe.worker('t')")
-    requester.get("universe.requester('t').close()")
-    coupler.get("c.run(50)")
-    second.process.kill()
-    second.process.wait()
-    second = Guest(world, "worker", 1, 2).ready()
-    second.get("w = universe.worker('t')")
-    requester.get("r = universe.requester('t')")
-    coupler.say("[(c.run(0.1), time.sleep(0.1)) for _ in range(80)] and 0")
-    for each in (first, second):
-        each.say("next(work for _ in iter(int, 1) if (work := w.next(timeout=50))).complete()")
-    requester.get("r.submit(couplet.ANY_WORKER, [1], timeout=20).wait(20)")
-    requester.get("r.close()")
-    for each in (coupler, first, second):
-        assert each.hear().startswith("is"), each
-    requester.leave(coupler, first, second)
-
-
 @pytest.mark.parametrize("computes", [False, True])
 def test_a_request_does_not_wait_for_ranks_that_have_closed(make_world: MakeWorld, computes: bool) -> None:
     """Fault: it did, if the coupler heard of the goodbye of a rank's next life before it knew that life."""
