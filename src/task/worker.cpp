@@ -379,12 +379,12 @@ void Worker::report(const Order& order, const Status& outcome, Group group) {
 // missing may still come, and the next call says hello again.
 void Worker::hand_back(const Status& why) {
   while (team_->rank() == 0 && !orders_.empty()) {
-    const Order order = std::move(orders_.front());
-    orders_.pop_front();
-    report(order, why, Group::broken_before_the_task);
+    const Order& order = orders_.front();
     if (!has_met_ && why.code() == Code::peer_lost) {
       couplers_.untold.insert(order.coupler);
     }
+    report(order, why, Group::broken_before_the_task);
+    orders_.pop_front();  // last: without memory, the next call reports it
   }
 }
 

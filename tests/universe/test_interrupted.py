@@ -13,7 +13,7 @@ from quartet import start_guests
 MakeWorld = Callable[..., World]
 RESULTS = str(Path(__file__).parent / "programs" / "interrupted_results.py")
 
-# Takes tasks until the end. Each signal raises an exception, but while the last one is handled.
+# Takes tasks until the end. Each signal raises an exception, except while the last one is handled.
 TAKER = """
 import signal, sys
 import couplet
