@@ -314,6 +314,12 @@ Result<Descriptor> connect_tcp(const Endpoint& target, const Endpoint* from, con
   if (::connect(socket.number(), address.get(), address.bytes) != 0 && errno != EINPROGRESS && errno != EINTR) {
     return system_failure(errno, fmt::format("cannot connect to {}", endpoint_text(target)));
   }
+  // Where nobody listens, the system may give the socket the very port that it calls. TCP then connects it to itself,
+  // and nobody could listen there any more.
+  if (const auto own = own_endpoint(socket, false); own.ok() && *own == target) {
+    abort_on_close(socket);
+    return system_failure(ECONNREFUSED, fmt::format("cannot connect to {}", endpoint_text(target)));
+  }
   return socket;
 }
 

@@ -60,12 +60,13 @@ class World:
         programs: str,
         *options: str,
         address: str = "127.0.0.1",
+        port: int = 0,
         prefix: Sequence[str] = (),
         libexec: Path = BUILD / "libexec" / "couplet",
     ) -> None:
         """Starts couplet-hub for programs like "writer:1,reader:1". prefix: words before its command."""
         hub = libexec / "couplet-hub"
-        command = [*prefix, str(hub), "--programs", programs, "--listen", f"{address}:0"]
+        command = [*prefix, str(hub), "--programs", programs, "--listen", f"{address}:{port}"]
         self.hub_command = [*command, "--secret-file", self.environment["COUPLET_SECRET_FILE"], *options]
         self._start_hub(self.hub_command)
 

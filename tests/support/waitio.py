@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jobs import FLAVOURS, environment, prefix
@@ -22,6 +23,14 @@ def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
+
+
+@contextlib.contextmanager
+def silent_port() -> Iterator[int]:
+    """Gives a port at which nobody listens, and which no other process gets meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield int(taken.getsockname()[1])
 
 
 def variables(block: int, blocks: int, port: int, **extra: str) -> dict[str, str]:

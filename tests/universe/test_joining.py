@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from launching import BUILD, WATCHDOG_S, World, read_line
 from members import Member
+from namespaces import make_namespaces
 from needs import installed
 
 MakeWorld = Callable[..., World]
@@ -143,6 +144,26 @@ def test_nobody_at_the_hub_address(make_world: MakeWorld) -> None:
         port = nobody.getsockname()[1]
         answer = Member(world, "ocean", 0, 1, "--timeout", 0.5, COUPLET_HUB=f"127.0.0.1:{port}").hear()
     assert answer.startswith(f"error COUPLET_ERROR_HUB_LOST no hub at 127.0.0.1:{port}"), answer
+
+
+def test_who_comes_before_the_hub_does_not_connect_to_itself(make_world: MakeWorld) -> None:
+    """The system chooses the port of a connection among 32, and one of these is the hub's."""
+    spaces = make_namespaces()
+    try:
+        spaces.run("left", "sh", "-c", "echo 40000 40063 > /proc/sys/net/ipv4/ip_local_port_range")
+        prefix, port = spaces.prefix("left"), 40032
+        world = make_world("")
+        names = ("ocean", "nowcast", "ice")
+        members = [Member(world, name, 0, 1, launcher=prefix, COUPLET_HUB=f"127.0.0.1:{port}") for name in names]
+        time.sleep(3)  # each has called the hub some fifty times
+        world.start_hub(",".join(f"{name}:1" for name in names), port=port, prefix=prefix)
+        for member in members:
+            member.joined()
+        for member in members:
+            member.leave()
+        assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0
+    finally:
+        spaces.close()
 
 
 def test_a_hub_of_another_universe_is_not_joined(make_world: MakeWorld) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from launching import World
-from waitio import file_variables, finish, free_port, nothing_left, start_block, start_blocks, variables
+from waitio import file_variables, finish, free_port, nothing_left, silent_port, start_block, start_blocks, variables
 
 MakeWorld = Callable[..., World]
 PB1 = "WaitIO PB 1, rank 0: "
@@ -228,9 +228,9 @@ def test_a_block_never_comes(make_world: MakeWorld, tmp_path: Path) -> None:
 def test_there_is_no_block_0(make_world: MakeWorld, tmp_path: Path) -> None:
     world = make_world("")
     errors = tmp_path / "errors"
-    port = free_port()
-    own = variables(1, 2, port, COUPLET_JOIN_TIMEOUT="1")
-    ended = world.finish(start_block(world, "mpich", 2, "mistake", errors=errors, **own))
+    with silent_port() as port:
+        own = variables(1, 2, port, COUPLET_JOIN_TIMEOUT="1")
+        ended = world.finish(start_block(world, "mpich", 2, "mistake", errors=errors, **own))
     assert ended.output.count("init failed") == 2
     (said,) = errors.read_text().splitlines()
     assert re.match(rf"WaitIO PB 1, rank 0: waitio_create_universe: no hub at 127.0.0.1:{port}", said), said

@@ -136,6 +136,14 @@ TEST(Socket, NobodyListensAndPortsAreTaken) {
   EXPECT_NE(why.text().find(endpoint_text(endpoint)), std::string::npos) << why.text();
 }
 
+// The system chooses the port of a caller among those that are free, so it may be the one that is called.
+TEST(Socket, DoesNotConnectToItself) {
+  const Endpoint free = [] { return *local_endpoint(*listen_tcp(*resolve("127.0.0.1:0"))); }();
+  const auto client = connect_tcp(free, &free);
+  EXPECT_TRUE(says_refused(client.status())) << client.status().text();
+  EXPECT_TRUE(listen_tcp(free).ok()) << "nothing is left of the connection";
+}
+
 TEST(Socket, AFullSocketSaysNotYet) {
   Connection connection = connect_through(*resolve("127.0.0.1:0"));
   const std::vector<char> much(1U << 20U);
