@@ -267,7 +267,8 @@ Status BatchCopy::copy(Attachment& attachment, const std::vector<StepSelection::
   const std::uint64_t written_steps = landings_.empty() ? choices.size() : landing_steps_;
   const auto method = layout::choose_method(written_steps * step_bytes, options_.streaming_bytes);
   const bool fetching = std::any_of(sources.begin(), sources.end(), [](const Source& s) { return s.part->fetches(); });
-  const std::size_t together = fetching ? steps_together(attachment) : end;
+  const std::size_t together = fetching ? steps_together(attachment) : 1;
+  copied_.together = together;
   Status status;
   std::uint64_t unlooked_bytes = 0;
   for (std::size_t at = begin; at < end && status.ok(); ++at) {
@@ -279,12 +280,12 @@ Status BatchCopy::copy(Attachment& attachment, const std::vector<StepSelection::
       }
     }
     for (Source& source : sources) {
-      if (fetching && (at - begin) % together == 0 && source.part->fetches()) {
+      if ((at - begin) % together == 0 && source.part->fetches()) {
         COUPLET_TRY(fetch(source, at, std::min(together, end - at)));
       }
     }
     status = copy_step(attachment, at, method);
-    ++copied_.steps;
+    copied_.copies += (at - begin) % together == 0 ? 1U : 0U;
     unlooked_bytes += step_bytes;
     if (outcome(at) == Outcome::mismatch) {
       break;

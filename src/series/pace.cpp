@@ -16,10 +16,11 @@ constexpr double max_claims_per_copy = 1e6;
 }  // namespace
 
 void Pace::note(const Copied& copied) noexcept {
-  if (copied.steps == 0) {
+  if (copied.copies == 0) {
     return;
   }
-  double measured = static_cast<double>(copied.claimed) / static_cast<double>(copied.steps);
+  together_ = copied.together;
+  double measured = static_cast<double>(copied.claimed) / static_cast<double>(copied.copies);
   if (copied.overtaken) {  // the copy was stopped, and would have taken longer
     measured = std::max(measured, claims_per_copy_ * growth_when_overtaken);
   }
@@ -31,17 +32,19 @@ Pace::Advice Pace::advise(std::uint64_t slack, std::uint64_t steps, std::uint64_
   if (claims_per_copy_ <= least_that_matters) {
     return {slack, UINT64_MAX};
   }
-  const auto gain = static_cast<double>(every);  // ordinals that a copied step moves the reader ahead
-  const auto needed_for = [&](double count) { return claims_per_copy_ * count - gain * (count - 1); };
+  const auto together = static_cast<double>(together_);
+  const double gain = static_cast<double>(every) * together;  // ordinals that a copy moves the reader ahead
+  const auto needed_for = [&](double copies) { return claims_per_copy_ * copies - gain * (copies - 1); };
   double ahead = static_cast<double>(slack);
   if (ahead < claims_per_copy_) {
-    const double needed = std::max(claims_per_copy_, needed_for(static_cast<double>(steps)));
+    const double copies = std::ceil(static_cast<double>(steps) / together);
+    const double needed = std::max(claims_per_copy_, needed_for(copies));
     ahead = std::ceil(needed) + (claims_per_copy_ > 1 ? 1 : 0);
   }
   Advice advice{static_cast<std::uint64_t>(ahead), UINT64_MAX};
   if (claims_per_copy_ > gain) {
     const double most = (ahead - gain) / (claims_per_copy_ - gain);
-    advice.max_steps = most < 1 ? 1 : static_cast<std::uint64_t>(std::min(most, 1e9));
+    advice.max_steps = static_cast<std::uint64_t>(std::clamp(most, 1.0, 1e9)) * together_;
   }
   return advice;
 }

@@ -6,14 +6,16 @@
 
 namespace couplet::series {
 
-// Counts how many steps the writer claims while this reader copies one. It is pure, and knows no clock.
+// Counts how many steps the writer claims while this reader makes one copy: of one step, or of all that it fetches
+// together. It is pure, and knows no clock.
 class Pace {
  public:
   // What happened during the copies of a batch.
   struct Copied {
-    std::uint64_t steps = 0;    // steps whose copy was begun
-    std::uint64_t claimed = 0;  // steps that the writer claimed meanwhile
-    bool overtaken = false;     // a step was replaced before its copy was done
+    std::uint64_t copies = 0;    // copies that were begun
+    std::uint64_t claimed = 0;   // steps that the writer claimed meanwhile
+    bool overtaken = false;      // a step was replaced before its copy was done
+    std::uint64_t together = 1;  // how many steps a copy may have
   };
   void note(const Copied& copied) noexcept;
 
@@ -33,6 +35,7 @@ class Pace {
 
  private:
   double claims_per_copy_ = 0;
+  std::uint64_t together_ = 1;
 };
 
 }  // namespace couplet::series

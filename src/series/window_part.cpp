@@ -338,7 +338,11 @@ Status WindowPart::fetch(const Fetch& fetch) {
     fetch.looks[at] = {line[stamp_word], 0, static_cast<std::int64_t>(line[step_word]), line[time_word]};
   }
   COUPLET_TRY(get_data(fetch));
+  ControlImage control;  // it shows how far the writer has come meanwhile, on which a follower's pace depends
+  COUPLET_TRY(get(geometry_.control_offset, &control, sizeof control));
   COUPLET_TRY(get_headers(begin, end));
+  auto& claimed = mirror_->control().claimed.claimed;
+  claimed.store(std::max(control.claimed(), claimed.load(std::memory_order_relaxed)), std::memory_order_release);
   for (std::size_t at = 0; at < fetch.ordinals.size(); ++at) {
     const std::uint64_t ordinal = fetch.ordinals[at];
     Fetch::Look& look = fetch.looks[at];

@@ -24,8 +24,7 @@ SLOW_BYTES_S = {"mapped": 1e9, "relay": 1e8}
 LOOK_S = {"mapped": 1e-3, "relay": 5e-3}
 # A follower is judged only if at least this many steps were published while it read.
 MIN_STEPS = 100
-# The share of the steps that it could have copied at that speed.
-MIN_SHARE = 0.05
+MIN_SHARE = 0.05  # the least share of the steps that it could have copied
 
 
 @dataclass
@@ -35,6 +34,7 @@ class Made:
     name: str
     program: str
     life: int
+    created_ns: int  # when the first rank began to create it
     options: dict[str, Any]
     puts: dict[int, list[Call]] = field(default_factory=dict)
     writers: list[Life] = field(default_factory=list)
@@ -152,7 +152,8 @@ def series_made(evidence: Evidence) -> list[Made]:
         for call in life.calls:
             if call.name == "create" and call.status == "OK":
                 key = (call.facts["k"], life.program, life.life)
-                made = found.setdefault(key, Made(call.facts["k"], life.program, life.life, call.facts))
+                made = found.setdefault(key, Made(*key, call.begin_ns, call.facts))
+                made.created_ns = min(made.created_ns, call.begin_ns)
                 made.puts.setdefault(life.rank, [])
                 made.writers.append(life)
             elif call.name == "put" and (call.facts["k"], life.program, life.life) in found:
@@ -404,7 +405,7 @@ def check_restart(evidence: Evidence, reading: Reading, made: list[Made]) -> Ite
     if newest is None or newest.life == 0 or not any(newest.published):
         return
     there_ns = max(times[0] for times in newest.published if times)
-    if (reading.opened.end_ns or there_ns) >= there_ns:
+    if (reading.opened.end_ns or there_ns) >= newest.created_ns:
         return  # it may have opened the newest one, and then there is no restart to be told of
     others = [harm for harm in evidence.harms_to([reading.life.name, f"{newest.program}/0"]) if harm.kind != "kill"]
     since_ns: int | None = None

@@ -51,6 +51,16 @@ TEST(Pace, BeingOvertakenCountsEvenWhereTheCopyWasStoppedAtOnce) {
   EXPECT_EQ(pace.claims_per_copy(), 2.5);
 }
 
+TEST(Pace, StepsThatAreFetchedTogetherAreOneCopy) {
+  Pace pace;
+  pace.note({.copies = 1, .claimed = 10, .overtaken = false, .together = 4});
+  EXPECT_EQ(pace.claims_per_copy(), 10);
+  EXPECT_EQ(pace.advise(0, 1, 1).ahead, 11U);
+  EXPECT_EQ(pace.advise(0, 4, 1).ahead, 11U);
+  EXPECT_EQ(pace.advise(0, 5, 1).ahead, 17U);  // two copies, and four steps fewer to wait for
+  EXPECT_EQ(pace.advise(0, 1, 1).max_steps, 4U);
+}
+
 TEST(Pace, WithFewSlotsOnlyAFreshStepSurvives) {
   EXPECT_TRUE(of(2.4).needs_fresh_step(4));
   EXPECT_FALSE(of(2.4).needs_fresh_step(5));

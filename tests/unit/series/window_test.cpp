@@ -217,6 +217,43 @@ TEST_F(InWindow, AStampDoesNotComeWithTheLabelOfAnotherStep) {
   expect_equation((*reader)->count());
 }
 
+// Chaos seed 40600140: a fetch takes as long as the writer needs for several steps, since MPI answers in its calls.
+TEST_F(InWindow, AFollowerThatFetchesSlowlyBeginsFarEnoughAhead) {
+  FakeEnvironment ocean(world, 0, "ocean");
+  FakeEnvironment nowcast(world, 1, "nowcast");
+  WriterOptions of_writer;
+  of_writer.slots = 32;
+  auto writer = Writer::create(ocean, team, {"eta", COUPLET_INT32, {rows, columns}, box_of(0, rows, 0, columns)},
+                               of_writer, soon());
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  auto reader = Reader::open(nowcast, team, "eta", options, soon());
+  ASSERT_TRUE(reader.ok()) << reader.status().text();
+  std::int64_t step = 0;
+  const auto put = [&] {
+    ASSERT_TRUE((*writer)->put(field(step).data(), step).ok());
+    ++step;
+  };
+  while (step < 32) {
+    put();
+  }
+  world.job->before_get = [&] {
+    put();
+    put();
+  };
+  std::uint64_t got = 0;
+  while (step < 8000) {
+    Batch batch;
+    const Status read = (*reader)->read(1, 4, os::now_ns(), nullptr, 0, batch);
+    ASSERT_TRUE(read.ok() || read.code() == Code::not_yet) << read.text();
+    got += read.ok() ? batch.count : 0;
+  }
+  world.job->before_get = [] {};
+  EXPECT_GT(got, 1000U);  // four steps for some eight gets, that is for sixteen steps of the writer
+  expect_equation((*reader)->count());
+}
+
 // A step that is delivered torn still has its own number.
 TEST_F(InWindow, ATornStepHasItsOwnLabel) {
   FakeEnvironment ocean(world, 0, "ocean");
