@@ -39,7 +39,7 @@ from couplet._collectives import Collectives
 from couplet._couplet import Message
 from couplet._exchanges import Exchange
 from couplet._halos import Grid, Halo
-from couplet._requests import Request
+from couplet._requests import Request, is_of_signal
 from couplet._waiting import Entry, Thing, ready, wake
 from couplet.errors import ArgumentTypeError, Error
 
@@ -465,6 +465,8 @@ class ObjectReceive(Request):
             try:
                 self._finish_part(self._part.wait(-1.0))
             except Error as error:
+                if is_of_signal(error):
+                    raise
                 self._fail(error)
         if self.envelope is None:
             return True  # it has failed, and the next receive is told

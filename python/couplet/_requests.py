@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
+from functools import partial
+from types import CodeType
 from typing import Any
 
 from couplet import _couplet
@@ -86,8 +90,9 @@ class Request(Thing):
             raise
         try:
             return self._result()
-        except KeyboardInterrupt as raised:
-            self._interrupted(raised)
+        except BaseException as raised:
+            if is_of_handler(raised):
+                self._interrupted(raised)
             raise
 
     def _withdraw(self) -> bool:
@@ -156,6 +161,23 @@ class Request(Thing):
 def is_of_signal(raised: BaseException) -> bool:
     """Says whether the handler of a signal has raised the exception while a call waited: the call has not failed."""
     return getattr(raised, "_of_couplet_signal", False)
+
+
+def is_of_handler(raised: BaseException) -> bool:
+    """Says whether the handler of a signal has raised the exception while Python code ran."""
+    if isinstance(raised, KeyboardInterrupt):
+        return True
+    handlers = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
+    return any(frame.f_code in handlers for frame, _ in traceback.walk_tb(raised.__traceback__))
+
+
+def _code_of(handler: Any) -> CodeType | None:
+    """Returns the code that runs when a handler of a signal is called, if it is one in Python."""
+    while isinstance(handler, partial):
+        handler = handler.func
+    if not hasattr(handler, "__code__") and callable(handler):
+        handler = type(handler).__call__
+    return getattr(handler, "__code__", None)
 
 
 def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[Any]:

@@ -132,8 +132,10 @@ class Work:
         worker: int,
         parameters: tuple[int, ...],
         payload: NDArray[Any] | None,
+        is_bytes: bool,
     ) -> None:
         self._handle = handle
+        self._bytes = payload if is_bytes else None  # an array does not tell bytes from integers of one byte
         self.id = id
         self.source = source
         self.worker = worker
@@ -163,7 +165,8 @@ class Work:
         if worker is None:
             worker = self.worker
         worker = whole_number(worker, "worker", "dispatch", -MAX_INT32, MAX_INT32, _WORKER)
-        self._handle.dispatch(self.id, worker, numbers, payload)
+        as_bytes = payload is not None and payload is self._bytes
+        self._handle.dispatch(self.id, worker, numbers, payload, as_bytes)
 
 
 def _outcome(error: Exception | None) -> tuple[int, str]:

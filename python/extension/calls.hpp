@@ -19,8 +19,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "capi/private.h"
@@ -263,6 +265,59 @@ Outcome sliced(double timeout_s, Call&& call, Waiting&& waiting) {
     left -= slice_s;
   }
 }
+
+/// For sliced(): says whether the call has waited for its whole slice.
+[[nodiscard]] inline bool has_timed_out(const Outcome& outcome) {
+  return outcome.status == COUPLET_ERROR_TIMEOUT;
+}
+
+/// The end of a call that the exception of a signal has hidden. The same call tells it when it is made again.
+class HiddenEnd {
+ public:
+  /// Tells the hidden end of such a call, or makes the call: make(keep) gives keep(outcome) what a signal hides.
+  template <class Make>
+  Outcome told_or(const char* verb, Make&& make) {
+    if (const auto hidden = take(verb)) {
+      return *hidden;
+    }
+    verb_ = verb;
+    return make([this](const Outcome& outcome) { keep(outcome); });
+  }
+  /// Makes a call that the interrupt check reaches.
+  template <class Call>
+  Outcome blocking(const char* verb, Call&& call) {
+    return told_or(verb, [&](const auto& keep) { return couplet_python::blocking(std::forward<Call>(call), keep); });
+  }
+  /// Makes a call in slices; see couplet_python::sliced.
+  template <class Call>
+  Outcome sliced(const char* verb, double timeout_s, Call&& call) {
+    return told_or(verb, [&](const auto& keep) {
+      const Outcome outcome = couplet_python::sliced(timeout_s, std::forward<Call>(call), has_timed_out);
+      if (!has_timed_out(outcome) && PyErr_CheckSignals() != 0) {
+        const nb::python_error error;
+        keep(outcome);
+        throw error;
+      }
+      return outcome;
+    });
+  }
+  /// Returns the hidden end of a call, which is told by that.
+  std::optional<Outcome> take(std::string_view verb) {
+    auto hidden = std::exchange(outcome_, std::nullopt);
+    return verb_ == verb ? hidden : std::nullopt;
+  }
+  /// Another call begins something new.
+  void forget() { outcome_.reset(); }
+
+ private:
+  void keep(const Outcome& outcome) {
+    if (!has_timed_out(outcome)) {
+      outcome_ = outcome;
+    }
+  }
+  std::string_view verb_;
+  std::optional<Outcome> outcome_;
+};
 
 /// Makes a call that cannot be interrupted everywhere on a thread of its own, so that Ctrl-C is noticed meanwhile. The
 /// exception of a signal takes the place of the result also if the call has just ended. `abandoned` is called with a

@@ -43,10 +43,6 @@ struct CoalesceOptions {
   uint64_t max_events;
 };
 
-bool has_timed_out(const Outcome& outcome) {
-  return outcome.status == COUPLET_ERROR_TIMEOUT;
-}
-
 struct Coalesce;
 
 /// The Python functions that the library calls for one client.

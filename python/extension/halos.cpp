@@ -9,14 +9,6 @@
 
 namespace couplet_python {
 
-namespace {
-
-bool has_timed_out(const Outcome& outcome) {
-  return outcome.status == COUPLET_ERROR_TIMEOUT;
-}
-
-}  // namespace
-
 couplet_grid Grid::terms() const {
   couplet_grid grid;
   couplet_grid_init(&grid);
@@ -95,32 +87,35 @@ void Halo::add(nb::handle array, const HaloTerms& terms) {
   arrays.push_back(std::move(kept));
 }
 
-void Halo::freeze() const {
+void Halo::freeze() {
   const Use use(state, "freeze");
   couplet_halo* const halo = open_handle("freeze");
-  check(blocking([&] { return couplet_halo_freeze(halo); }), "freeze");
+  check(hidden_end.blocking("freeze", [&] { return couplet_halo_freeze(halo); }), "freeze");
 }
 
-void Halo::begin(int64_t width) const {
+void Halo::begin(int64_t width) {
   const Use use(state, "begin");
   couplet_halo* const halo = open_handle("begin");
+  hidden_end.forget();
   check(unlocked([&] { return couplet_halo_begin(halo, width); }), "begin");
 }
 
-bool Halo::test() const {
+bool Halo::test() {
   const Use use(state, "test");
   couplet_halo* const halo = open_handle("test");
+  if (const auto hidden = hidden_end.take("end")) {
+    check(*hidden, "test");
+    return true;
+  }
   int32_t done = 0;
   check(unlocked([&] { return couplet_halo_test(halo, &done); }), "test");
   return done != 0;
 }
 
-void Halo::end(double timeout_s) const {
+void Halo::end(double timeout_s) {
   const Use use(state, "end");
   couplet_halo* const halo = open_handle("end");
-  const Outcome outcome = sliced(
-      timeout_s, [&](double slice) { return couplet_halo_end(halo, slice); }, has_timed_out);
-  check(outcome, "end");
+  check(hidden_end.sliced("end", timeout_s, [&](double slice) { return couplet_halo_end(halo, slice); }), "end");
 }
 
 std::string Halo::method() const {

@@ -49,13 +49,14 @@ struct Halo {
   std::shared_ptr<UniverseState> state;
   couplet_halo* handle = nullptr;
   std::vector<nb::object> arrays{};  ///< those of the fields
+  HiddenEnd hidden_end{};            ///< of freeze or end
 
   /// Adds an array, which may have gaps.
   void add(nb::handle array, const HaloTerms& terms);
-  void freeze() const;
-  void begin(int64_t width) const;
-  [[nodiscard]] bool test() const;
-  void end(double timeout_s) const;
+  void freeze();
+  void begin(int64_t width);
+  [[nodiscard]] bool test();
+  void end(double timeout_s);
   [[nodiscard]] std::string method() const;
   [[nodiscard]] std::string explain() const;
   void close();

@@ -190,12 +190,14 @@ struct Tasks {
   /// Submits a task. Returns None if the coupler's queue is full.
   [[nodiscard]] nb::object submit(int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload,
                                   double timeout_s) const;
-  /// Returns (status, id, source, worker, parameters, payload or None).
+  /// Returns (status, id, source, worker, parameters, payload or None, whether that was of bytes).
   [[nodiscard]] nb::tuple next(int64_t parameters, int64_t count, couplet_type type, double timeout_s);
   /// Takes the place of a next that the package has refused: the other ranks of the group are told.
   void refuse_next(couplet_status error, const std::string& text) const;
   void complete(uint64_t id, couplet_status outcome, const std::string& text) const;
-  void dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload) const;
+  /// as_bytes: an array of integers of one byte goes as bytes, as which it has come.
+  void dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload,
+                bool as_bytes) const;
   /// Runs the built-in coupler. Returns false after the timeout.
   [[nodiscard]] bool run(double timeout_s);
   void close();
@@ -248,15 +250,16 @@ struct Exchange {
   std::shared_ptr<UniverseState> state;
   couplet_exchange* handle = nullptr;
   std::vector<nb::object> arrays{};  ///< the edges are parts of them
+  HiddenEnd hidden_end{};            ///< of freeze or wait
 
   /// Adds an array, which may have gaps, to an edge, and returns the number of the edge.
   uint32_t add(nb::handle array, const EdgeTerms& terms, bool sends);
   uint32_t add_list(nb::handle array, const std::vector<int64_t>& indices, uint64_t block, const EdgeTerms& terms,
                     bool sends);
-  void freeze() const;
-  void start() const;
-  [[nodiscard]] bool test() const;
-  void wait(double timeout_s) const;
+  void freeze();
+  void start();
+  [[nodiscard]] bool test();
+  void wait(double timeout_s);
   [[nodiscard]] bool arrived(uint32_t edge) const;
   void set_length(uint32_t edge, uint64_t bytes) const;
   [[nodiscard]] uint64_t length(uint32_t edge) const;

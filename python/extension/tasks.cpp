@@ -249,7 +249,7 @@ nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, doub
     numbers.append(number);
   }
   nb::tuple answer = nb::make_tuple(outcome.status, received.id, received.source, received.worker, nb::tuple(numbers),
-                                    received.array());
+                                    received.array(), received.type == COUPLET_BYTE);
   if (outcome.status != COUPLET_NOT_YET && PyErr_CheckSignals() != 0) {
     const nb::python_error error;
     untold = Untold{"next", outcome, answer};
@@ -278,13 +278,15 @@ void Tasks::complete(uint64_t id, couplet_status outcome, const std::string& tex
   check(unlocked([&] { return couplet_tasks_complete(tasks, id, outcome, text_or_null(text)); }), "complete");
 }
 
-void Tasks::dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload) const {
+void Tasks::dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload,
+                     bool as_bytes) const {
   const std::shared_ptr<Submission> copy = copy_of(parameters, payload, "dispatch");
+  const couplet_type type = as_bytes && copy->type == COUPLET_UINT8 ? COUPLET_BYTE : copy->type;
   couplet_tasks* const tasks = open_handle("dispatch");
   const Use use(state, "dispatch");
   const Outcome outcome = unlocked([&] {
     return couplet_tasks_dispatch(tasks, id, worker, parameters.data(), static_cast<int32_t>(parameters.size()),
-                                  copy->payload.data(), copy->count, copy->type);
+                                  copy->payload.data(), copy->count, type);
   });
   check(outcome, "dispatch");
 }
@@ -298,7 +300,7 @@ void Tasks::dispatch_untold() {
     return;
   }
   try {
-    dispatch(id, nb::cast<int32_t>(task[3]), nb::cast<std::vector<int64_t>>(task[4]), task[5]);
+    dispatch(id, nb::cast<int32_t>(task[3]), nb::cast<std::vector<int64_t>>(task[4]), task[5], nb::cast<bool>(task[6]));
   } catch (const nb::python_error& error) {
     const Refusal why = refusal_of(error);
     if (why.error == COUPLET_ERROR_THREAD) {
@@ -365,7 +367,7 @@ void bind_tasks(nb::module_& module) {
       .def("refuse_next", &Tasks::refuse_next, nb::arg("error"), nb::arg("text"), Stays())
       .def("complete", &Tasks::complete, nb::arg("id"), nb::arg("outcome"), nb::arg("text"), Stays())
       .def("dispatch", &Tasks::dispatch, nb::arg("id"), nb::arg("worker"), nb::arg("parameters"),
-           nb::arg("payload").none(), Stays())
+           nb::arg("payload").none(), nb::arg("as_bytes"), Stays())
       .def("run", &Tasks::run, nb::arg("timeout"), Stays())
       .def("close", &Tasks::close, Stays());
   module.def("task_waitany", &wait_any, nb::arg("tasks"), nb::arg("timeout"), Stays());

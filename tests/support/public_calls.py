@@ -57,7 +57,7 @@ class Context:
         self.requester = universe.requester("submitted", couplers="solo")
         self.worker = universe.worker("worked", couplers="solo")
         self.coupler = universe.coupler("coupled", requesters="solo", couplers="solo")
-        self.work = couplet.Work(self.coupler._handle, 1, 0, 0, (), None)
+        self.work = couplet.Work(self.coupler._handle, 1, 0, 0, (), None, False)
         # Its timeout is looked at before the task.
         self.task = couplet.Task(None)  # type: ignore[arg-type]
         self.request = self.group.Irecv(np.zeros(1), 0, 99)

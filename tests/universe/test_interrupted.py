@@ -11,6 +11,7 @@ from launching import World, read_line
 from quartet import start_guests
 
 MakeWorld = Callable[..., World]
+ROUNDS = str(Path(__file__).parent / "programs" / "interrupted_rounds.py")
 RESULTS = str(Path(__file__).parent / "programs" / "interrupted_results.py")
 
 # Takes tasks until the end. Each signal raises an exception, except while the last one is handled.
@@ -77,6 +78,13 @@ SUBMIT = (
 def test_the_next_call_gives_what_an_interrupted_one_has_got(make_world: MakeWorld) -> None:
     world = make_world("solo:1")
     assert world.finish(world.start([sys.executable, RESULTS, "5"])).check().output == "done\n"
+
+
+def test_a_round_that_ended_when_a_signal_came_is_told_by_the_next_call(make_world: MakeWorld) -> None:
+    world = make_world("pair:2")
+    started = [world.start([sys.executable, ROUNDS, str(rank), "6"]) for rank in range(2)]
+    for each in started:
+        assert world.finish(each).check().output == "done\n"
 
 
 @pytest.mark.parametrize("words", ["worker", "coupler", "coupler runs"])

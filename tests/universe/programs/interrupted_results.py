@@ -121,6 +121,28 @@ def wait_with_a_late_handler(group: couplet.Group) -> None:
     assert request.wait(50).count == 3
 
 
+class Slow:
+    """An object whose making from a pickle takes longer than a signal."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __getstate__(self) -> object:
+        return [self.number]
+
+    def __setstate__(self, state: list[int]) -> None:
+        (self.number,) = state
+        time.sleep(0.05)
+
+
+def receive_slowly(group: couplet.Group, number: int) -> None:
+    """The signal comes while the object is made from its pickle."""
+    sent = group.isend(Slow(number), 0, 7)
+    got = interrupted(lambda: group.recv(0, 7, timeout=50), lambda: None)
+    assert got.number == number
+    sent.wait(50)
+
+
 class Breaks:
     """An object that cannot be made again from its pickle."""
 
@@ -228,6 +250,7 @@ def main(rounds: str) -> None:
             wait_for_several(universe.group)
             receive_what_breaks(universe.group)
             wait_with_a_late_handler(universe.group)
+            receive_slowly(universe.group, number)
             steps.read_into_used_arrays()
             steps.read_wrongly()
             Signals.change()
