@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import select
+import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from launching import World, read_line
-from quartet import start_guests
+from launching import BUILD, World, read_line
+from quartet import Guest, start_guests
 
 MakeWorld = Callable[..., World]
 ROUNDS = str(Path(__file__).parent / "programs" / "interrupted_rounds.py")
@@ -107,3 +110,45 @@ def test_no_task_is_lost_by_control_c(make_world: MakeWorld, words: str) -> None
     assert said.endswith("tasks, interrupted\n") and (words == "coupler runs" or said.startswith("300 ")), said
     assert other.hear().startswith("is")
     requester.leave(other)
+
+
+def test_bytes_stay_bytes_at_a_coupler_in_python(make_world: MakeWorld) -> None:
+    """An array does not tell bytes from integers of one byte: the worker would refuse what the coupler gives on."""
+    world = make_world("coupler:1,requester:1,worker:1")
+    program = str(BUILD / "tests" / "programs" / "task_of_bytes")
+    requester, worker = (
+        world.start([program, name], standard_input=name == "requester", COUPLET_RANK="0", COUPLET_SIZE="1")
+        for name in ("requester", "worker")
+    )
+    coupler = Guest(world, "coupler", 0, 1).ready()
+    coupler.get("s = __import__('signal').signal(10, lambda *_: [].pop())")
+    coupler.get("c = universe.coupler('t', workers='worker', requesters='requester')")
+    assert requester.stdin is not None
+
+    def submit() -> None:
+        requester.stdin.write("\n")  # type: ignore[union-attr]
+        requester.stdin.flush()  # type: ignore[union-attr]
+
+    def is_done() -> None:
+        while not select.select([requester.stdout], [], [], 0)[0]:
+            coupler.get("c.run(0.1)")
+        assert read_line(requester) == "done\n"
+
+    for payload in ("", "payload=work.payload"):
+        submit()
+        coupler.get("work = c.next(timeout=60)")
+        coupler.get(f"work.dispatch({payload})")
+        is_done()
+    for _ in range(3):
+        coupler.say("c.next(timeout=60)")
+        time.sleep(0.2)
+        coupler.process.send_signal(signal.SIGUSR1)
+        submit()
+        assert coupler.hear().startswith("error IndexError")
+        is_done()  # run does what the interrupted call has taken, too
+    requester.stdin.close()
+    requester.stdin = None  # for communicate
+    coupler.get("c.run(60)")
+    assert world.finish(requester).check().output == ""
+    assert world.finish(worker).check().output == ""
+    coupler.leave()
