@@ -162,6 +162,15 @@ bool is_link_local(const Endpoint& endpoint) noexcept {
   return endpoint.address[0] == 0xFE && (endpoint.address[1] & 0xC0U) == 0x80;
 }
 
+// Says whether a call of `target` reaches `own` on this host. The address 0 stands for this host.
+bool is_reached_by(const Endpoint& own, const Endpoint& target) {
+  if (own.port != target.port) {
+    return false;
+  }
+  const auto begin = target.address.begin() + (is_ipv4(target) ? ipv4_prefix.size() : 0);
+  return own.address == target.address || std::all_of(begin, target.address.end(), [](auto byte) { return byte == 0; });
+}
+
 // Returns the first address of an interface for which `fits` holds, IPv4 before IPv6, with port 0; or nothing.
 template <typename Fits>
 Result<std::optional<Endpoint>> own_address(const Fits& fits) {
@@ -316,7 +325,7 @@ Result<Descriptor> connect_tcp(const Endpoint& target, const Endpoint* from, con
   }
   // Where nobody listens, the system may give the socket the very port that it calls. TCP then connects it to itself,
   // and nobody could listen there any more.
-  if (const auto own = own_endpoint(socket, false); own.ok() && *own == target) {
+  if (const auto own = own_endpoint(socket, false); own.ok() && is_reached_by(*own, target)) {
     abort_on_close(socket);
     return system_failure(ECONNREFUSED, fmt::format("cannot connect to {}", endpoint_text(target)));
   }

@@ -1,5 +1,6 @@
 #include "os/socket.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -141,7 +142,9 @@ TEST(Socket, DoesNotConnectToItself) {
   const Endpoint free = [] { return *local_endpoint(*listen_tcp(*resolve("127.0.0.1:0"))); }();
   const auto client = connect_tcp(free, &free);
   EXPECT_TRUE(says_refused(client.status())) << client.status().text();
-  EXPECT_TRUE(listen_tcp(free).ok()) << "nothing is left of the connection";
+  const Endpoint this_host = *resolve(fmt::format("0.0.0.0:{}", free.port));
+  EXPECT_TRUE(says_refused(connect_tcp(this_host, &free).status()));
+  EXPECT_TRUE(listen_tcp(free).ok()) << "nothing is left of the connections";
 }
 
 TEST(Socket, AFullSocketSaysNotYet) {
