@@ -28,8 +28,8 @@ class Pace {
   // slack: the number of ordinals by which the reader is ahead of the oldest one. steps: how many steps it needs at
   // least.
   [[nodiscard]] Advice advise(std::uint64_t slack, std::uint64_t steps, std::uint64_t every) const noexcept;
-  // Returns true if the copy of one step takes about as long as the writer needs for all slots, so that only a step
-  // that has just come survives its copy.
+  // Returns true if one copy takes about as long as the writer needs for all slots, so that only a step that has just
+  // come survives.
   [[nodiscard]] bool needs_fresh_step(std::uint64_t slots) const noexcept;
   [[nodiscard]] double claims_per_copy() const noexcept { return claims_per_copy_; }
 

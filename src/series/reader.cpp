@@ -109,6 +109,7 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
   const std::uint64_t before = selection_.next();
   const bool tells = !agreement_.alone() && links_wait(attachment_->sources());
   std::uint64_t fresh = 0;
+  std::uint64_t fresh_until_ns = 0;
   for (bool first = true;; first = false) {
     COUPLET_TRY(attachment_->poll());
     View view;
@@ -116,7 +117,9 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
     if (first && options_.mode == Mode::follow && !links_wait(attachment_->sources()) &&
         following_.pace.needs_fresh_step(attachment_->fewest_slots())) {
       fresh = view.sight.published + 1;
+      fresh_until_ns = os::now_ns() + following_.copy_ns;  // if none comes until then, the writer has slowed down
     }
+    fresh = fresh > 0 && os::now_ns() < fresh_until_ns ? fresh : 0;
     const std::uint64_t target = std::max(selection_.target(at_least), fresh);
     // The other ranks are told at once of steps that this one has lost, so that their links do not bring them.
     if (view.sight.published >= target || (tells && selection_.next() > before)) {
@@ -165,7 +168,7 @@ void Reader::advise(View& view, std::uint64_t at_least) const {
   const std::uint64_t next = selection_.chosen_from(selection_.next());
   view.begin = selection_.next();
   const std::uint64_t available = selection_.count_chosen(next, view.sight.published);
-  if (options_.mode != Mode::follow || options_.interval > 0 || options_.latest || available == 0) {
+  if (options_.mode != Mode::follow || options_.latest || available == 0) {
     return;
   }
   const std::uint64_t slack = next - std::min(next, view.sight.oldest);
@@ -256,11 +259,12 @@ Status Reader::choose(Plan& plan, const View& view) {
   const bool last_ones = plan.outlook == Outlook::ended || plan.outlook == Outlook::lost;
   choices_.clear();
   if (options_.interval > 0) {
+    selection_.pass_lost(std::min(view.begin, published));
     auto verdicts = selection_.judge(*attachment_->sources().front().file, published, attachment_->record().slots);
     if (!verdicts.empty() && !agreement_.alone()) {
       COUPLET_TRY(agreement_.minimum(AgreementPoint::times, {}, verdicts, agreement_.deadline_ns()));
     }
-    selection_.choose_by_time(verdicts, plan.up_to, choices_);
+    selection_.choose_by_time(verdicts, std::min(plan.up_to, view.max_steps), choices_);
     plan.outlook = choices_.size() >= plan.at_least ? Outlook::steps : plan.outlook;
   } else {
     const std::uint64_t found = selection_.count_chosen(selection_.next(), published);
@@ -291,7 +295,8 @@ Result<std::uint64_t> Reader::copy_steps(std::uint64_t kept, std::span<const Out
   if (own.ok()) {
     own = attachment_->check_holds();  // a reader whose hold was released delivers nothing further
   }
-  accounting_.count_copying(os::now_ns() - start_ns);
+  following_.copy_ns = os::now_ns() - start_ns;
+  accounting_.count_copying(following_.copy_ns);
   if (Status agreed = copy_.agree(agreement_, *attachment_, own, kept); !agreed.ok()) {
     copy_.shrink(before);
     return agreed;

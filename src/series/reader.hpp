@@ -96,6 +96,7 @@ class Reader {
     Pace pace;
     LinksWait links;
     std::uint32_t offered_share = wire::whole_share;  // what this rank could take when the ranks last agreed
+    std::uint64_t copy_ns = 0;                        // how long the last copies of a batch took
   };
   struct Plan {  // what the ranks have agreed for one turn; its ordinals are in choices_
     Outlook outlook = Outlook::waiting;

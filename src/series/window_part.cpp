@@ -165,7 +165,10 @@ class WindowPart final : public Part {
   wire::SeriesGeometry geometry_;  // that of the writer's slots
   os::MemoryBlock memory_;
   std::unique_ptr<SeriesFile> mirror_;
-  std::vector<LineImage> lines_;
+  struct {
+    std::vector<LineImage> lines;
+    ControlImage control;
+  } got_;                            // where a fetch writes, which MPI may still do after an error
   bool held_ = false;                // this rank holds, and poll() has not seen a release
   Owner owner_;                      // the owner of the entry while it is held
   bool undecided_ = false;           // the claim was tentative when first_ was found
@@ -195,13 +198,13 @@ Status WindowPart::read_header() {
   return {};
 }
 
-// Gets the slot headers of these ordinals into lines_.
+// Gets the slot headers of these ordinals into got_.lines.
 Status WindowPart::get_headers(std::uint64_t begin, std::uint64_t end) {
-  lines_.resize(end - begin);
+  got_.lines.resize(end - begin);
   for (std::uint64_t at = begin; at < end;) {
     const std::uint64_t slot = at % geometry_.slot_count;
     const std::uint64_t count = std::min(end - at, geometry_.slot_count - slot);
-    COUPLET_TRY(get(geometry_.slot_headers_offset + slot * sizeof(wire::SeriesSlotHeader), &lines_[at - begin],
+    COUPLET_TRY(get(geometry_.slot_headers_offset + slot * sizeof(wire::SeriesSlotHeader), &got_.lines[at - begin],
                     count * sizeof(LineImage)));
     at += count;
   }
@@ -219,7 +222,7 @@ Status WindowPart::mirror_headers(std::uint64_t begin, std::uint64_t end, Contro
   }
   const std::uint64_t oldest = held_ ? 0 : oldest_retained(control.claimed(), geometry_.slot_count);
   for (std::uint64_t ordinal = begin; ordinal < end; ++ordinal) {
-    const LineImage& line = lines_[ordinal - begin];
+    const LineImage& line = got_.lines[ordinal - begin];
     auto& header = mirror_->slot_header(ordinal);
     header.step.store(static_cast<std::int64_t>(line[step_word]), std::memory_order_relaxed);
     header.time_bits.store(line[time_word], std::memory_order_relaxed);
@@ -334,19 +337,19 @@ Status WindowPart::fetch(const Fetch& fetch) {
   const std::uint64_t end = fetch.ordinals.back() + 1;
   COUPLET_TRY(get_headers(begin, end));
   for (std::size_t at = 0; at < fetch.ordinals.size(); ++at) {
-    const LineImage& line = lines_[fetch.ordinals[at] - begin];
+    const LineImage& line = got_.lines[fetch.ordinals[at] - begin];
     fetch.looks[at] = {line[stamp_word], 0, static_cast<std::int64_t>(line[step_word]), line[time_word]};
   }
   COUPLET_TRY(get_data(fetch));
-  ControlImage control;  // it shows how far the writer has come meanwhile, on which a follower's pace depends
-  COUPLET_TRY(get(geometry_.control_offset, &control, sizeof control));
+  // The control line shows how far the writer has come meanwhile, on which a follower's pace depends.
+  COUPLET_TRY(get(geometry_.control_offset, &got_.control, sizeof got_.control));
   COUPLET_TRY(get_headers(begin, end));
   auto& claimed = mirror_->control().claimed.claimed;
-  claimed.store(std::max(control.claimed(), claimed.load(std::memory_order_relaxed)), std::memory_order_release);
+  claimed.store(std::max(got_.control.claimed(), claimed.load(std::memory_order_relaxed)), std::memory_order_release);
   for (std::size_t at = 0; at < fetch.ordinals.size(); ++at) {
     const std::uint64_t ordinal = fetch.ordinals[at];
     Fetch::Look& look = fetch.looks[at];
-    look.stamp_after = lines_[ordinal - begin][stamp_word];
+    look.stamp_after = got_.lines[ordinal - begin][stamp_word];
     if (look.stamp_after == stamp_there(ordinal)) {
       continue;
     }

@@ -130,6 +130,25 @@ TEST_F(Follower, AReadWhoseTimeIsOverEndsAfterOneCopy) {
   expect_equation(reader->count());
 }
 
+// It waited for a step that comes while it reads, and the writer waited for it.
+TEST_F(Follower, ASlowOneReadsWhatIsThereIfTheWriterPauses) {
+  auto writer = create(3);
+  SlowCopier copier(5);
+  auto reader = open(following(copier));
+  put_first(*writer, copier, 3);
+  copier.writer = writer.get();
+  Batch batch;
+  for (int number = 0; number < 5; ++number) {
+    EXPECT_EQ(read(*reader, 1, 3, batch, 0).code(), Code::not_yet);
+  }
+  copier.writer = nullptr;
+  const std::uint64_t start_ns = os::now_ns();
+  ASSERT_TRUE(read(*reader, 1, 3, batch, 60).ok());
+  EXPECT_LT(os::now_ns() - start_ns, 10'000'000'000U);  // and not when its time is over
+  EXPECT_EQ(batch.steps[batch.count - 1], copier.next_step - 1);
+  expect_equation(reader->count());
+}
+
 TEST_F(Follower, WhatWasCopiedWhenTheTimeIsOverIsDeliveredAndTheRestIsPending) {
   auto writer = create(8);
   SlowCopier copier(0);

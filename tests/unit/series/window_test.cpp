@@ -19,9 +19,10 @@ class InWindow : public ::testing::Test {
     world.job = std::make_shared<testing::FakeJob>();
     world.settings["series.eta.window"] = "1";
   }
-  Result<std::unique_ptr<Writer>> create(FakeEnvironment& environment, std::vector<std::string> required = {}) {
+  Result<std::unique_ptr<Writer>> create(FakeEnvironment& environment, std::vector<std::string> required = {},
+                                         std::uint64_t slots = 4) {
     WriterOptions options;
-    options.slots = 4;
+    options.slots = slots;
     options.required_readers = std::move(required);
     return Writer::create(environment, team, {"eta", COUPLET_INT32, {rows, columns}, box_of(0, rows, 0, columns)},
                           options, soon());
@@ -218,40 +219,50 @@ TEST_F(InWindow, AStampDoesNotComeWithTheLabelOfAnotherStep) {
 }
 
 // Chaos seed 40600140: a fetch takes as long as the writer needs for several steps, since MPI answers in its calls.
-TEST_F(InWindow, AFollowerThatFetchesSlowlyBeginsFarEnoughAhead) {
-  FakeEnvironment ocean(world, 0, "ocean");
-  FakeEnvironment nowcast(world, 1, "nowcast");
-  WriterOptions of_writer;
-  of_writer.slots = 32;
-  auto writer = Writer::create(ocean, team, {"eta", COUPLET_INT32, {rows, columns}, box_of(0, rows, 0, columns)},
-                               of_writer, soon());
-  ASSERT_TRUE(writer.ok()) << writer.status().text();
-  ReaderOptions options;
-  options.mode = Mode::follow;
-  auto reader = Reader::open(nowcast, team, "eta", options, soon());
-  ASSERT_TRUE(reader.ok()) << reader.status().text();
-  std::int64_t step = 0;
-  const auto put = [&] {
-    ASSERT_TRUE((*writer)->put(field(step).data(), step).ok());
-    ++step;
-  };
-  while (step < 32) {
-    put();
+class SlowFetches : public InWindow {
+ protected:
+  // Returns how many steps of 8,000 a follower gets, which takes up to four of 32 slots at once.
+  std::uint64_t got_of_8000(double interval) {
+    FakeEnvironment ocean(world, 0, "ocean");
+    FakeEnvironment nowcast(world, 1, "nowcast");
+    auto writer = create(ocean, {}, 32);
+    ReaderOptions options;
+    options.mode = Mode::follow;
+    options.interval = interval;
+    auto reader = Reader::open(nowcast, team, "eta", options, soon());
+    EXPECT_TRUE(writer.ok() && reader.ok());
+    std::int64_t step = 0;
+    const auto put = [&] {
+      ASSERT_TRUE((*writer)->set_time(static_cast<double>(step)).ok());
+      ASSERT_TRUE((*writer)->put(field(step).data(), step).ok());
+      ++step;
+    };
+    while (step < 32) {
+      put();
+    }
+    world.job->before_get = [&] {
+      put();
+      put();
+    };
+    std::uint64_t got = 0;
+    while (step < 8000) {
+      Batch batch;
+      const Status read = (*reader)->read(1, 4, os::now_ns(), nullptr, 0, batch);
+      EXPECT_TRUE(read.ok() || read.code() == Code::not_yet) << read.text();
+      got += read.ok() ? batch.count : 0;
+    }
+    world.job->before_get = [] {};
+    expect_equation((*reader)->count());
+    return got;
   }
-  world.job->before_get = [&] {
-    put();
-    put();
-  };
-  std::uint64_t got = 0;
-  while (step < 8000) {
-    Batch batch;
-    const Status read = (*reader)->read(1, 4, os::now_ns(), nullptr, 0, batch);
-    ASSERT_TRUE(read.ok() || read.code() == Code::not_yet) << read.text();
-    got += read.ok() ? batch.count : 0;
-  }
-  world.job->before_get = [] {};
-  EXPECT_GT(got, 1000U);  // four steps for some eight gets, that is for sixteen steps of the writer
-  expect_equation((*reader)->count());
+};
+
+TEST_F(SlowFetches, AFollowerBeginsFarEnoughAhead) {
+  EXPECT_GT(got_of_8000(0), 1000U);  // four steps for some eight gets, that is for sixteen steps of the writer
+}
+
+TEST_F(SlowFetches, AFollowerWithAnIntervalDoesSo) {
+  EXPECT_GT(got_of_8000(1), 1000U);
 }
 
 // A step that is delivered torn still has its own number.
