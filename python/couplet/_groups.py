@@ -340,8 +340,9 @@ class Group(Collectives):
             try:
                 return await request
             except BaseException as raised:
-                ends_wait = isinstance(raised, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt)
-                if ends_wait or (request.pending and not request._part.failed):
+                ends_wait = isinstance(raised, asyncio.CancelledError | GeneratorExit)
+                goes_on = request.pending and not request._part.failed
+                if ends_wait or goes_on or (not request.pending and request._is_still_given_after(raised)):
                     objects.keep(request)
                 raise
         except Error as error:

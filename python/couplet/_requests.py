@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from functools import partial
-from types import CodeType
 from typing import Any
 
 from couplet import _couplet
@@ -91,9 +87,19 @@ class Request(Thing):
         try:
             return self._result()
         except BaseException as raised:
-            if is_of_handler(raised):
+            if self._is_still_given_after(raised):
                 self._interrupted(raised)
             raise
+
+    def _is_still_given_after(self, raised: BaseException) -> bool:
+        """Says whether the handler of a signal has ended _result, and not the result itself, which would fail again."""
+        if isinstance(raised, KeyboardInterrupt):
+            return True
+        try:
+            self._result()
+        except BaseException:
+            return False
+        return True
 
     def _withdraw(self) -> bool:
         """Withdraws a receive that no message has met. Returns False if one has."""
@@ -161,23 +167,6 @@ class Request(Thing):
 def is_of_signal(raised: BaseException) -> bool:
     """Says whether the handler of a signal has raised the exception while a call waited: the call has not failed."""
     return getattr(raised, "_of_couplet_signal", False)
-
-
-def is_of_handler(raised: BaseException) -> bool:
-    """Says whether the handler of a signal has raised the exception while Python code ran."""
-    if isinstance(raised, KeyboardInterrupt):
-        return True
-    handlers = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
-    return any(frame.f_code in handlers for frame, _ in traceback.walk_tb(raised.__traceback__))
-
-
-def _code_of(handler: Any) -> CodeType | None:
-    """Returns the code that runs when a handler of a signal is called, if it is one in Python."""
-    while isinstance(handler, partial):
-        handler = handler.func
-    if not hasattr(handler, "__code__") and callable(handler):
-        handler = type(handler).__call__
-    return getattr(handler, "__code__", None)
 
 
 def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[Any]:

@@ -280,8 +280,11 @@ class HiddenEnd {
     if (const auto hidden = take(verb)) {
       return *hidden;
     }
-    verb_ = verb;
-    return make([this](const Outcome& outcome) { keep(outcome); });
+    return make([&](const Outcome& outcome) {
+      if (!has_timed_out(outcome)) {
+        hidden_.emplace(verb, outcome);
+      }
+    });
   }
   /// Makes a call that the interrupt check reaches.
   template <class Call>
@@ -303,20 +306,16 @@ class HiddenEnd {
   }
   /// Returns the hidden end of a call, which is told by that.
   std::optional<Outcome> take(std::string_view verb) {
-    auto hidden = std::exchange(outcome_, std::nullopt);
-    return verb_ == verb ? hidden : std::nullopt;
+    if (!hidden_ || hidden_->first != verb) {
+      return std::nullopt;
+    }
+    return std::exchange(hidden_, std::nullopt)->second;
   }
-  /// Another call begins something new.
-  void forget() { outcome_.reset(); }
+  /// To be called when another call has begun something new.
+  void forget() { hidden_.reset(); }
 
  private:
-  void keep(const Outcome& outcome) {
-    if (!has_timed_out(outcome)) {
-      outcome_ = outcome;
-    }
-  }
-  std::string_view verb_;
-  std::optional<Outcome> outcome_;
+  std::optional<std::pair<std::string_view, Outcome>> hidden_;
 };
 
 /// Makes a call that cannot be interrupted everywhere on a thread of its own, so that Ctrl-C is noticed meanwhile. The

@@ -102,8 +102,8 @@ void Exchange::freeze() {
 void Exchange::start() {
   const Use use(state, "start");
   couplet_exchange* const exchange = open_handle("start");
-  hidden_end.forget();
   check(unlocked([&] { return couplet_exchange_start(exchange); }), "start");
+  hidden_end.forget();
 }
 
 bool Exchange::test() {

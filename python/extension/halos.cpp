@@ -96,8 +96,8 @@ void Halo::freeze() {
 void Halo::begin(int64_t width) {
   const Use use(state, "begin");
   couplet_halo* const halo = open_handle("begin");
-  hidden_end.forget();
   check(unlocked([&] { return couplet_halo_begin(halo, width); }), "begin");
+  hidden_end.forget();
 }
 
 bool Halo::test() {

@@ -5,6 +5,7 @@ The exception takes the place of the call's result. The next call has to give th
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -132,15 +133,25 @@ class Slow:
 
     def __setstate__(self, state: list[int]) -> None:
         (self.number,) = state
-        time.sleep(0.05)
+        time.sleep(0.2)
+
+
+def raise_and_change(number: int, _: object) -> None:
+    signal.signal(number, raise_own_error)
+    raise OwnError("the handler of a signal")
 
 
 def receive_slowly(group: couplet.Group, number: int) -> None:
     """The signal comes while the object is made from its pickle."""
-    sent = group.isend(Slow(number), 0, 7)
-    got = interrupted(lambda: group.recv(0, 7, timeout=50), lambda: None)
-    assert got.number == number
-    sent.wait(50)
+    ways: list[Callable[[], Any]] = [lambda: group.recv(0, 7, timeout=50)]
+    if Signals.number == signal.SIGUSR1:  # asyncio handles SIGINT itself
+        ways.append(lambda: asyncio.run(group.recv_async(0, 7)))
+    for receive_it in ways:
+        signal.signal(signal.SIGUSR1, raise_and_change)
+        sent = group.isend(Slow(number), 0, 7)
+        got = interrupted(receive_it, lambda: None)
+        assert got.number == number
+        sent.wait(50)
 
 
 class Breaks:
